@@ -185,58 +185,20 @@ def durability(
     Where the run began with fewer brokers than replicas were planned, its topic has fewer; with enough of them at
     the last moment, that stays open.
     """
-    found: dict = {}
-    open_: dict = {}
-    last = standings[-1]
-    fewer = any(len(p.replicas) < planned_replication for p in standings[0].partitions.values())
-    at_first = fewer and known and not shared and len(known) < planned_replication
-    begun_with_few = at_first and planned_replication <= len(registered or ())
+    told = _Told()
+    begun_with_few = _begun_with_few(standings, planned_replication, registered, known, shared)
     planned_replication = 0 if begun_with_few else planned_replication
     for each in standings:
-        for number, place in sorted(each.partitions.items()):
-            too_many = len(place.replicas) > planned_replication > 0
-            if len(place.replicas) < planned_replication or (
-                too_many and each is last and moving is not None and number not in moving
-            ):
-                reason = f"{len(place.replicas)} replicas instead of {planned_replication}"
-                found.setdefault((number, reason), each.moment)
-            elif too_many:
-                open_.setdefault(_MORE if each is last else _WERE_MORE, set()).add(number)
-            if each.min_isr is not None and len(place.isr) < min(each.min_isr, len(place.replicas)):
-                reason = f"{len(place.isr)} replicas in sync, and {_MIN_ISR} is {each.min_isr}"
-                found.setdefault((number, reason), each.moment)
-        if each.min_isr is not None and each.min_isr < planned_min_isr:
-            reason = f"effective {_MIN_ISR} is {each.min_isr}, planned is {planned_min_isr}"
-            found.setdefault((None, reason), each.moment)
+        _note_replicas(told, each, planned_replication, each is standings[-1], moving)
+        _note_min_isr(told, each, planned_min_isr)
     fallen = _fallen(standings) if not planned_min_isr else ""
     if fallen and not shared:
-        found.setdefault((None, fallen), last.moment)
+        told.violation(None, fallen, standings[-1].moment)
     if not planned_replication:
-        for number, place in last.partitions.items():
-            was = standings[0].partitions.get(number, place)
-            if len(was.replicas) != len(place.replicas):
-                open_.setdefault(_OTHERS_MOVED, set()).add(number)
-    there = set(registered or ())
-    for number, behind in out_of_sync(last.partitions).items() if registered is not None else ():
-        present, absent = set(behind) & there, set(behind) - there
-        for broker in sorted(present):
-            nearer = (progress_of or {}).get((number, broker), False)
-            if nearer is not False:
-                present.discard(broker)
-                open_.setdefault(_NEARER if nearer else _NOT_ASKED, set()).add(number)
-        if present and moving is not None and number not in moving:
-            said = ", ".join(map(str, sorted(present)))
-            reason = f"replicas on brokers {said}, which are there, are not in sync"
-            found.setdefault((number, reason), last.moment)
-        elif present:
-            open_.setdefault(_MORE, set()).add(number)
-        for broker in absent:
-            open_.setdefault(f"broker {broker}, which is down, has", set()).add(number)
-    witnesses = [
-        {**({} if n is None else {"partition": n}), "reason": f"{moment}: {reason}"}
-        for (n, reason), moment in found.items()
-    ]
-    unclear = _durability_sentences(open_, moving)
+        _note_moved(told, standings)
+    if registered is not None:
+        _note_behind(told, standings[-1], set(registered), moving, progress_of or {})
+    unclear = _durability_sentences(told.open, moving)
     unclear += [f"the topic's {fallen}"] if fallen and shared else []
     if begun_with_few:
         unclear.append(
@@ -245,7 +207,110 @@ def durability(
         )
     gone = sorted(set(known) - set(registered)) if registered is not None else []
     unclear += [f"broker {n} was there when the run began, and is not any more" for n in gone]
+    witnesses = told.witnesses()
     return Judged(Check("durability", len(witnesses), witnesses), unclear)
+
+
+class _Told:
+    """What `durability` holds against the cluster, each once; `open`: what -> partitions of which that stays open."""
+
+    def __init__(self) -> None:
+        self._found: dict = {}
+        self.open: dict = {}
+
+    def violation(self, number: Optional[int], reason: str, moment: str) -> None:
+        """Of this partition, None: of the topic."""
+        self._found.setdefault((number, reason), moment)
+
+    def stays_open(self, what: str, number: int) -> None:
+        """Of this partition."""
+        self.open.setdefault(what, set()).add(number)
+
+    def witnesses(self) -> list:
+        """As verdict.json has them."""
+        return [
+            {**({} if n is None else {"partition": n}), "reason": f"{moment}: {reason}"}
+            for (n, reason), moment in self._found.items()
+        ]
+
+
+def _begun_with_few(
+    standings: Sequence[Standing],
+    planned: int,
+    registered: Optional[Collection[int]],
+    known: Collection[int],
+    shared: bool,
+) -> bool:
+    """Whether the run made its topic when brokers for the planned replicas were missing that are there now."""
+    fewer = any(len(p.replicas) < planned for p in standings[0].partitions.values())
+    at_first = fewer and bool(known) and not shared and len(known) < planned
+    return at_first and planned <= len(registered or ())
+
+
+def _note_replicas(
+    told: _Told,
+    standing: Standing,
+    planned: int,
+    is_last: bool,
+    moving: Optional[Collection[int]],
+) -> None:
+    """How many replicas each partition has; planned: 0 where nobody planned any."""
+    for number, place in sorted(standing.partitions.items()):
+        count = len(place.replicas)
+        too_many = count > planned > 0
+        settled = is_last and moving is not None and number not in moving
+        if count < planned or (too_many and settled):
+            told.violation(number, f"{count} replicas instead of {planned}", standing.moment)
+        elif too_many:
+            told.stays_open(_MORE if is_last else _WERE_MORE, number)
+
+
+def _note_min_isr(told: _Told, standing: Standing, planned: int) -> None:
+    """Whether min.insync.replicas is as planned, and as many replicas of each partition are in sync."""
+    least = standing.min_isr
+    if least is None:
+        return
+    for number, place in sorted(standing.partitions.items()):
+        if len(place.isr) < min(least, len(place.replicas)):
+            reason = f"{len(place.isr)} replicas in sync, and {_MIN_ISR} is {least}"
+            told.violation(number, reason, standing.moment)
+    if least < planned:
+        reason = f"effective {_MIN_ISR} is {least}, planned is {planned}"
+        told.violation(None, reason, standing.moment)
+
+
+def _note_moved(told: _Told, standings: Sequence[Standing]) -> None:
+    """Which partitions have another number of replicas than at first; a new one has none to compare."""
+    for number, place in standings[-1].partitions.items():
+        was = standings[0].partitions.get(number, place)
+        if len(was.replicas) != len(place.replicas):
+            told.stays_open(_OTHERS_MOVED, number)
+
+
+def _note_behind(
+    told: _Told,
+    last: Standing,
+    there: Collection[int],
+    moving: Optional[Collection[int]],
+    progress_of: Mapping[tuple, Optional[bool]],
+) -> None:
+    """Which replicas are not in sync at the end, by the brokers that are `there`."""
+    for number, behind in out_of_sync(last.partitions).items():
+        present = []
+        for broker in behind:
+            nearer = progress_of.get((number, broker), False)
+            if broker not in there:
+                told.stays_open(f"broker {broker}, which is down, has", number)
+            elif nearer is False:
+                present.append(broker)
+            else:
+                told.stays_open(_NEARER if nearer else _NOT_ASKED, number)
+        if present and moving is not None and number not in moving:
+            said = ", ".join(map(str, present))
+            reason = f"replicas on brokers {said}, which are there, are not in sync"
+            told.violation(number, reason, last.moment)
+        elif present:
+            told.stays_open(_MORE, number)
 
 
 _MIN_ISR = "min.insync.replicas"

@@ -8,6 +8,7 @@ import argparse
 import socket
 import time
 import uuid
+from dataclasses import dataclass
 from datetime import datetime, timezone
 
 from flow.judge import continuity
@@ -64,63 +65,22 @@ def prepare(
     """Topic, replicas, positions, groups: everything that is fixed before the first write."""
     others = other_listeners(options)
     described = expected_brokers(options, cluster)
-    brokers = list(described.brokers)
     run_id = own_names.new_run_id(time.time(), uuid.uuid4().hex)
     topic = options.topic or own_names.own(run_id)
-    # A broker that comes back during the run takes part in it, like all others.
-    absent = cluster.absent_holders() if options.with_absent else []
-    homes = sorted({*brokers, *absent})
-    planned_replication, replication = _replication(options, homes, absent)
-    if options.records < len(brokers):
-        raise CannotRun(
-            f"{options.records} records are too few to go through {len(brokers)} brokers"
-        )
+    layout = _layout(options, cluster, described)
     if options.transactional:
-        names = (LONGEST_TRANSACTION, _STATES_REPLICAS)
-        told = cluster.settings_of_brokers(brokers, names, _SETTINGS_SECONDS)
-        refuse_long_transactions(options, told)
-        if not cluster.has_topic(_STATES_TOPIC):
-            refuse_states_of(told, len(brokers))
+        _refuse_transactions(options, cluster, list(described.brokers))
     created = not cluster.has_topic(topic)
     if created:
-        partitions = _partitions(options, homes)
-        stopping.check()  # nobody would take it back
-        traces.topic, traces.pending = topic, True
-        try:
-            cluster.create_topic(topic, spread(homes, partitions, replication), OWN_TOPIC, absent)
-        except Refused as error:
-            # Nothing comes of it. One that is there already was made since the look, or is hidden from this user:
-            # never taken back, whatever is in it.
-            traces.topic, traces.pending = "", False
-            if isinstance(error, AlreadyThere):
-                raise CannotRun(
-                    f"{error}; it was not to be seen before: somebody has made it since, so run again, or this"
-                    " user lacks Describe on it"
-                ) from error
-            raise
-        traces.pending = False
-    tried = []
-    if others:
-        placed = cluster.positions(topic, wait=options.timeout)  # by a broker that knows the topic
-        leaders = {place.leader: number for number, place in placed.items()}
-        traces.ends = None
-        tried = listeners.exercise(others, described.cluster_id, topic, leaders, options.timeout)
-    before = cluster.positions(topic, wait=options.timeout)
-    if others:
-        traces.ends = {number: position.end for number, position in before.items()}
+        _create(options, cluster, topic, layout, traces)
+    tried, before = _first_positions(options, cluster, topic, (others, described), traces)
     _refuse_wrong_number(options, topic, before)
-    of_each = 0
-    if options.transactional:
-        of_each = transactions.records_of_each(
-            longest_block(options.record_size), options.records // len(before)
-        )
-    if not created and options.replication_factor is None:
-        planned_replication = (
-            0  # somebody else's topic: partitions may differ, and nobody has said more
-        )
     asked = (MIN_ISR, TIMESTAMP_TYPE, MOST_BYTES, SEGMENT_BYTES, *LETTING_GO)
     config = cluster.effective_config(topic, asked)
     _refuse_unfit(topic, config, options.record_size)
+    of_each = _records_of_transactions(options, len(before))
+    # of somebody else's topic partitions may differ, where nobody has said more
+    planned = layout.planned if created or options.replication_factor is not None else 0
     plan = files.Plan(
         run_id=run_id,
         cluster_id=described.cluster_id,
@@ -133,7 +93,7 @@ def prepare(
         brokers=described.brokers,
         replication=len(before[0].replicas),
         min_isr=int(config[MIN_ISR]),
-        planned_replication=planned_replication,
+        planned_replication=planned,
         planned_min_isr=options.min_isr or 0,
         started=datetime.now(timezone.utc).isoformat(timespec="seconds"),
         before=before,
@@ -154,6 +114,90 @@ def prepare(
     _check_in_sync(options, plan)
     groups_of(options, plan, settings).commit(plan.first_offsets())
     return plan
+
+
+@dataclass(frozen=True)
+class _Layout:
+    """Where a topic of the run's own goes: to `homes`, of which some are `absent`; with so many replicas as were
+    `planned`, or with those that are `possible`.
+    """
+
+    homes: list
+    absent: list
+    planned: int
+    possible: int
+
+
+def _layout(options: argparse.Namespace, cluster: Cluster, described: Description) -> _Layout:
+    """CannotRun if brokers are too few for the replicas, or too many for the records."""
+    # A broker that comes back during the run takes part in it, like all others.
+    absent = cluster.absent_holders() if options.with_absent else []
+    homes = sorted({*described.brokers, *absent})
+    planned, possible = _replication(options, homes, absent)
+    if options.records < len(described.brokers):
+        raise CannotRun(
+            f"{options.records} records are too few to go through {len(described.brokers)} brokers"
+        )
+    return _Layout(homes, absent, planned, possible)
+
+
+def _refuse_transactions(options: argparse.Namespace, cluster: Cluster, brokers: list) -> None:
+    """CannotRun if these brokers' settings let no transaction of the run begin, or not last as long as it may."""
+    names = (LONGEST_TRANSACTION, _STATES_REPLICAS)
+    told = cluster.settings_of_brokers(brokers, names, _SETTINGS_SECONDS)
+    refuse_long_transactions(options, told)
+    if not cluster.has_topic(_STATES_TOPIC):
+        refuse_states_of(told, len(brokers))
+
+
+def _create(
+    options: argparse.Namespace, cluster: Cluster, topic: str, layout: _Layout, traces: Traces
+) -> None:
+    """Create the topic; `traces` knows of it as long as it may stay behind."""
+    partitions = _partitions(options, layout.homes)
+    stopping.check()  # nobody would take it back
+    traces.topic, traces.pending = topic, True
+    replicas = spread(layout.homes, partitions, layout.possible)
+    try:
+        cluster.create_topic(topic, replicas, OWN_TOPIC, layout.absent)
+    except Refused as error:
+        # Nothing comes of it. One that is there already was made since the look, or is hidden from this user:
+        # never taken back, whatever is in it.
+        traces.topic, traces.pending = "", False
+        if isinstance(error, AlreadyThere):
+            raise CannotRun(
+                f"{error}; it was not to be seen before: somebody has made it since, so run again, or this"
+                " user lacks Describe on it"
+            ) from error
+        raise
+    traces.pending = False
+
+
+def _first_positions(
+    options: argparse.Namespace, cluster: Cluster, topic: str, asked: tuple, traces: Traces
+) -> tuple:
+    """(what became of the other listeners, partition -> Partition behind the records that went through them).
+
+    asked: (those listeners, the cluster's Description).
+    """
+    others, described = asked
+    if not others:
+        return [], cluster.positions(topic, wait=options.timeout)
+    placed = cluster.positions(topic, wait=options.timeout)  # by a broker that knows the topic
+    leaders = {place.leader: number for number, place in placed.items()}
+    traces.ends = None
+    tried = listeners.exercise(others, described.cluster_id, topic, leaders, options.timeout)
+    before = cluster.positions(topic, wait=options.timeout)
+    traces.ends = {number: position.end for number, position in before.items()}
+    return tried, before
+
+
+def _records_of_transactions(options: argparse.Namespace, partitions: int) -> int:
+    """Records of a partition in each transaction; 0: there are none."""
+    if not options.transactional:
+        return 0
+    block = longest_block(options.record_size)
+    return transactions.records_of_each(block, options.records // partitions)
 
 
 def expected_brokers(options: argparse.Namespace, cluster: Cluster) -> Description:
