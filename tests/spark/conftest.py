@@ -45,13 +45,19 @@ def left_whole(request):
 
 
 @pytest.fixture(scope="session")
-def cluster(tmp_path_factory):
+def port_base():
+    """Of the cluster that all tests share. Others of one broker are at +150 (KRaft), +200, +250, +300."""
+    return int(os.environ.get("KAFKAOPS_TEST_PORT_BASE", "30000"))
+
+
+@pytest.fixture(scope="session")
+def cluster(tmp_path_factory, port_base):
     """Three brokers started by hand."""
     from tests.support.bare_cluster import BareCluster
 
     with BareCluster(
         directory=tmp_path_factory.mktemp("cluster"),
-        port_base=int(os.environ.get("KAFKAOPS_TEST_PORT_BASE", "30000")),
+        port_base=port_base,
         zookeepers=1,
         extra_listeners={"PROXY": "PLAINTEXT"},
         proxied=("PROXY",),

@@ -220,11 +220,11 @@ def test_without_groups_continuity_is_not_judged(spark, cluster, tmp_path):
 
 
 @pytest.fixture(name="slow", scope="module")
-def slow_fixture(tmp_path_factory):
+def slow_fixture(tmp_path_factory, port_base):
     """A cluster whose groups wait for members, as by default, and which has an authorizer."""
     with BareCluster(
         directory=tmp_path_factory.mktemp("slow"),
-        port_base=26300,
+        port_base=port_base + 250,
         brokers=1,
         zookeepers=1,
         broker_config={

@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Probes: a healthy cluster passes, one that somebody spoils is found out, and nothing stays behind."""
 
-import os
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -436,10 +435,10 @@ def test_a_write_that_is_accepted_below_the_minimum_is_named(bench, cluster, adm
     nothing_left(cluster, [found.topic])
 
 
-def test_a_cluster_with_kraft_takes_no_such_replicas_and_says_so(spark, bench, tmp_path):
+def test_a_cluster_with_kraft_takes_no_such_replicas_and_says_so(spark, bench, port_base, tmp_path):
     from tests.support.bare_cluster import BareCluster
 
-    base = int(os.environ.get("KAFKAOPS_TEST_PORT_BASE", "30000")) + 150
+    base = port_base + 150
     with BareCluster(directory=tmp_path, port_base=base, brokers=1, kraft=True) as kraft:
         settings = {"bootstrap.servers": kraft.bootstrap_servers}
         there = java_admin.Reassigning(spark, kraft.bootstrap_servers, {}, 20)

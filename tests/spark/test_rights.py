@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """A user who lacks a right is told which, with exit code 3: the client gives up, and hides the cause behind that."""
 
-import os
 import threading
 import time
 
@@ -51,12 +50,11 @@ def binding(kind, name, operation, permission):
 
 
 @pytest.fixture(name="guarded", scope="module")
-def guarded_fixture(tmp_path_factory):
+def guarded_fixture(tmp_path_factory, port_base):
     """A broker with an authorizer, by which everybody has every right, and a topic that is asked for comes to be."""
-    base = int(os.environ.get("KAFKAOPS_TEST_PORT_BASE", "30000")) + 200
     with BareCluster(
         directory=tmp_path_factory.mktemp("guarded"),
-        port_base=base,
+        port_base=port_base + 200,
         brokers=1,
         zookeepers=1,
         broker_config={

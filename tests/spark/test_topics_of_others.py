@@ -283,7 +283,9 @@ def test_a_topic_that_deletes_while_it_is_read_accuses_nobody(cluster, admin, ju
 
 @pytest.mark.soak
 @pytest.mark.parametrize("kraft", [False, True], ids=["zookeeper", "kraft"])
-def test_a_cluster_with_small_defaults_is_not_accused(spark, tmp_path_factory, tmp_path, kraft):
+def test_a_cluster_with_small_defaults_is_not_accused(
+    spark, port_base, tmp_path_factory, tmp_path, kraft
+):
     """Small batches, segments and times, as a cluster for other purposes may have them."""
     import job
     from flow import steps
@@ -306,10 +308,9 @@ def test_a_cluster_with_small_defaults_is_not_accused(spark, tmp_path_factory, t
         "transaction.max.timeout.ms": 60_000,
         "log.message.timestamp.type": "LogAppendTime",
     }
-    base = 26000
     with BareCluster(
         directory=tmp_path_factory.mktemp("small"),
-        port_base=base,
+        port_base=port_base + 300,
         kraft=kraft,
         broker_config=small,
         **({} if kraft else {"zookeepers": 1}),
