@@ -386,7 +386,7 @@ def _look(spark, options, expressions, cluster, before, why, for_java, watch) ->
     with watch.step("compare records"):
         kept = None
         if exact or (holes and "gap" in found):
-            _find_room(spark, counted.values())
+            _refuse_comparing_without_room(spark, counted.values())
             kept = records(readable, check_crcs).persist(StorageLevel.DISK_ONLY)
             kept.count()  # all of it, so that the positions asked for next are of a later moment
         now = cluster.positions(topic, committed=committed)
@@ -468,7 +468,7 @@ def _durability(spark, options, cluster, now: dict, min_isr: int, for_java) -> v
     return verdict.durability([standing], planned, options.min_isr or 1, moving=moving)
 
 
-def _find_room(spark, counted) -> None:
+def _refuse_comparing_without_room(spark, counted) -> None:
     """CannotRun if Spark's disk cannot hold what comparing takes: a full one helps nobody."""
     records, key_bytes = (sum(getattr(c, n) for c in counted) for n in ("records", "key_bytes"))
     short = room.short_for_comparing(spark, records, key_bytes)

@@ -570,7 +570,7 @@ class Judge:
 
         with self.watch.step("name what is wrong"):
             part = {n: span for n, span in counted.readable.items() if n in counted.doubtful}
-            self._find_room(part)
+            self._refuse_naming_without_room(part)
             kafka = self._source(part, counted.check_crcs)
             records = schema.with_fields(kafka, self.plan.run_id, self.plan.record_size, self._sent)
             records = records.persist(StorageLevel.DISK_ONLY)  # 40 bytes each, not the payload
@@ -592,7 +592,7 @@ class Judge:
                 with contextlib.suppress(Exception):  # Spark may be what is gone
                     records.unpersist()
 
-    def _find_room(self, spans: dict) -> None:
+    def _refuse_naming_without_room(self, spans: dict) -> None:
         """CannotRun if Spark's disk cannot hold what naming takes: a full one helps nobody."""
         records = sum(map(reading.length, spans.values()))
         short = room.short_for_naming(self.spark, records)

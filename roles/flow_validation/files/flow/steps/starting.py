@@ -93,7 +93,7 @@ def started(options: argparse.Namespace, watch: Stopwatch, with_plan: bool) -> I
                     there = attempts_directory(options.ledger) if with_plan else None
                     executors.check(spark, client.paths(settings), there)
             if with_plan:
-                _find_room(spark, options, made, cluster, for_java)
+                _refuse_full_disks(spark, options, made, cluster, for_java)
             if options.mode != "produce" and (short := room.short_for_naming(spark, made.records)):
                 # not refused: a run in which everything is in order never does that
                 note(f"note: should records be in doubt: {short}")
@@ -139,7 +139,7 @@ def for_executors(spark, for_java: dict, wanted: int) -> dict:
     return for_java
 
 
-def _find_room(spark, options, plan: files.Plan, cluster: Cluster, for_java: dict) -> None:
+def _refuse_full_disks(spark, options, plan: files.Plan, cluster: Cluster, for_java: dict) -> None:
     """Refuse a run whose records a broker's disk has no room for, and take back its topic."""
     compressed = any(p.startswith("compression.") for p in options.producer_property)
     if compressed or room.needed(plan.records, plan.record_size) < room.SMALL_BYTES:
