@@ -10,6 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from flow.messages import progress
+from flow.messages.meanwhile import meanwhile
 
 from tests.support import verdict_schema
 from tests.support.outside import wait_until
@@ -153,3 +154,23 @@ def test_a_run_says_how_far_it_is(spark, cluster, tmp_path, monkeypatch):
         assert counts and counts == sorted(counts), step
         assert all(0 <= count <= 24_000 for count in counts)
     assert not (tmp_path / progress.NAME).exists()
+
+
+@pytest.mark.parametrize("at_once", [True, False])
+def test_what_is_looked_at_meanwhile_goes_on_after_a_look_that_failed(at_once):
+    looks, enough = [], threading.Event()
+
+    def look():
+        looks.append(time.monotonic())
+        if len(looks) == 1:
+            raise OSError("the disk is full")
+        enough.set()
+
+    began = time.monotonic()
+    with meanwhile("test", look, 0.2, at_once):
+        assert enough.wait(30)
+    assert looks[0] - began >= (0 if at_once else 0.2)
+    assert looks[1] - looks[0] >= 0.2
+    done = len(looks)
+    time.sleep(0.5)
+    assert len(looks) == done, "it ends with the context"
