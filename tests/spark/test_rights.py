@@ -11,6 +11,7 @@ from flow.messages.failure import CannotRun
 from flow.record import complaints, own_names
 
 from tests.support.bare_cluster import BareCluster
+from tests.support.outside import wait_until
 
 EVERYTHING = (
     (kafka.ResourceType.TOPIC, "*"),
@@ -158,4 +159,4 @@ def test_who_asks_for_a_topic_by_its_name_does_not_make_it(guarded):
     time.sleep(1)
     assert "not-there" not in asked.topics()
     kafka.AdminClient(settings).list_topics("there-now", timeout=30)  # as a client by default
-    assert "there-now" in asked.topics()
+    wait_until(lambda: "there-now" in asked.topics(), 30, "the broker has made it")
