@@ -229,12 +229,16 @@ def test_dual_write_and_back(migrated):
     assert "All 9 instances run" in status, status
     active = znode(migrated, "/controller")["brokerid"]
     pauses = [killed_and_back(migrated, each) for each in ("kafka-2", migrated.name_of(active))]
+    console = (migrated.instance("kafka-2") / "logs" / "console.log").read_text()
+    assert "released /brokers/ids/2 of a process that is dead; fenced and unregistered" in console
     print(f"\nSIGKILL in dual-write of a broker: a pause of {pauses[0]:.2f} s,", end=" ")
     print(f"of the active controller: {pauses[1]:.2f} s")
     assert znode(migrated, "/controller")["brokerid"] in CONTROLLERS.values()
     all_are(migrated, "migration", "migration")
     migrated.play("stop.yml", "--limit", "kafka-3,controller-2")
     migrated.play("start.yml")
+    stopped = migrated.instance("kafka-3") / "logs" / "console.log"
+    assert "fenced" not in stopped.read_text(), "it has stopped cleanly, and handed over"
     all_are(migrated, "migration", "migration")
     made(migrated, "made-in-dual-write")
     assert znode(migrated, "/brokers/topics/made-in-dual-write")

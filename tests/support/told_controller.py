@@ -16,23 +16,23 @@ from pathlib import Path
 FILES = Path(__file__).resolve().parents[2] / "roles" / "kafka" / "files"
 
 
-def _load():
-    """The guard as it runs: what lies beside it is found by its name, and leaves no bytecode there."""
+def _load(name="fencing", beside=("quorum_wire", "registration", "metadata_log")):
+    """A guard as it runs: what lies beside it is found by its name, and leaves no bytecode there."""
     kept, path = sys.dont_write_bytecode, list(sys.path)
     sys.path.insert(0, str(FILES))
     try:
-        spec = importlib.util.spec_from_file_location("fencing", FILES / "fencing.py")
+        spec = importlib.util.spec_from_file_location(name, FILES / f"{name}.py")
         module = importlib.util.module_from_spec(spec)
         spec.loader.exec_module(module)
-        beside = ("quorum_wire", "registration", "metadata_log")
-        return (module, *(sys.modules[name] for name in beside))
+        return (module, *(sys.modules[each] for each in beside))
     finally:
         sys.dont_write_bytecode, sys.path[:] = kept, path
-        for name in ("registration", "quorum_wire", "hanging", "metadata_log"):
-            sys.modules.pop(name, None)
+        for each in ("registration", "quorum_wire", "hanging", "metadata_log", "fencing"):
+            sys.modules.pop(each, None)
 
 
 fencing, wire, registration, metadata_log = _load()
+(migrating,) = _load("migrating", ())
 OF_3, OF_4 = (0, 17), (4, 18)  # versions of Fetch
 ELIGIBLE = fencing.ELIGIBLE
 

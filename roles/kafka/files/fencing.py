@@ -190,7 +190,8 @@ class Node(Instance):
 
     def __init__(self, properties, log, state):
         super().__init__(properties, log, state)
-        self.id = int(self.properties["node.id"])
+        # A broker on its way from ZooKeeper has the older name.
+        self.id = int(self.properties.get("node.id") or self.properties["broker.id"])
         self.roles = [item.strip() for item in self.properties.get("process.roles", "").split(",")]
         self.controllers = parse_voters(self.properties)
         first = self.log_dirs[0] if self.log_dirs else ""
@@ -226,7 +227,7 @@ class Node(Instance):
         known = self.registration_of(record) if self.registers else None
         if known and known[0] != self.id:
             known = None
-        clean = known is not None and clean_epoch(self.log_dirs) == known[1]
+        clean = known is not None and self._ended_cleanly(known[1])
         if clean and not (starts or leaves):
             return ""
         led = None
@@ -249,6 +250,10 @@ class Node(Instance):
         if election and election.told:
             told = f"called for an election at {election.told} of the controllers"
         return "; ".join(each for each in (told, said) if each)
+
+    def _ended_cleanly(self, epoch):
+        """Whether the process that had registered with this epoch has left the marks of a clean exit."""
+        return clean_epoch(self.log_dirs) == epoch
 
     def watch_progress(self, say, pid, seconds):
         """Fence this broker each time that its process `pid` hangs for so long; returns when the process has ended.

@@ -12,7 +12,7 @@ ready         returns when this start's process has registered, or when its log 
               may say nothing).
 watch         waits until this start's process ends, then does after-exit's work: for service managers
               that run nothing after an exit. What it has to say goes to console.log beside the log.
-hanging       does nothing here; see fencing.py.
+hanging       does nothing here; see fencing.py. A broker on its way to KRaft has migrating.py.
 
 A broker that dies without a controlled shutdown stays registered until its session expires (18 s by
 default). Until then all partitions that have it in their ISR stand still, and every new start fails.
@@ -317,6 +317,8 @@ class Instance:
     MARK = MARK
     # What a registration is known by; and whether there is but one for each process. In ZooKeeper each session has one.
     KNOWN_BY, ONCE = "czxid", False
+    # In the state directory: what was known before the start, and what its process has registered with.
+    BEFORE, SINCE = "registration.json", "registered.json"
 
     def __init__(self, properties, log, state):
         self.properties = read_properties(properties)
@@ -344,7 +346,7 @@ class Instance:
 
     def noted_registration(self, record):
         """Return (id, czxid or epoch) that was noted when the process of a start record had registered, else None."""
-        noted = self.record("registered.json")
+        noted = self.record(self.SINCE)
         if noted.get("pid") != record.get("pid") or not isinstance(noted.get(self.KNOWN_BY), int):
             return None
         return noted.get("id"), noted[self.KNOWN_BY]
@@ -383,7 +385,7 @@ class Instance:
 
     def note(self, known, pid):
         """Remember the registration known before the start of process `pid`."""
-        self._write("registration.json", {"czxid": known[1] if known else None, "pid": pid})
+        self._write(self.BEFORE, {"czxid": known[1] if known else None, "pid": pid})
 
     def wait_until_registered(self, say, patience=READY_SECONDS):
         """Return when the log tells of a registration that was not known before the start.
@@ -411,12 +413,12 @@ class Instance:
     def _has_registered(self, pid):
         """Whether the log tells of a registration of process `pid`, which is remembered: logs rotate."""
         # Both are written anew at each start: until then they tell of an earlier one.
-        noted = self.record("registration.json")
+        noted = self.record(self.BEFORE)
         known = self.last_registration(newest=2) if noted.get("pid") == pid else None
         if not known or known[0] != self.id or known[1] == noted.get("czxid"):
             return False
         with contextlib.suppress(OSError):
-            self._write("registered.json", {"pid": pid, "id": known[0], self.KNOWN_BY: known[1]})
+            self._write(self.SINCE, {"pid": pid, "id": known[0], self.KNOWN_BY: known[1]})
         return True
 
     def _write(self, name, values):

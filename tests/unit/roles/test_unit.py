@@ -338,11 +338,34 @@ KAFKA_4 = {
     },
 }
 
+# A broker that has its metadata in ZooKeeper still, and is known to controllers.
+MIGRATES = {
+    "kafkaops_phase": "migration",
+    "groups": {"kafka": ["one"]},
+    "kafkaops_preflight": {
+        **FACTS["kafkaops_preflight"],
+        "quorums": {
+            "one": {**KAFKA_4["kafkaops_preflight"]["quorums"]["one"], "roles": ["broker"]}
+        },
+        "migration": {
+            "kafka": {
+                "nodes": [],
+                "servers": [],
+                "chroot": "/kafka",
+                "inner": {"name": "INNER", "protocol": "PLAINTEXT"},
+                "line": "3.9",
+            }
+        },
+    },
+}
+
 
 def test_the_guard_of_each_mode():
     """A change of it is no reason to restart."""
     of_kraft = ["registration.py", "quorum_wire.py", "hanging.py", "metadata_log.py", "fencing.py"]
-    for given, files in (({}, ["registration.py"]), (KAFKA_4, of_kraft)):
+    of_both = [*of_kraft, "migrating.py"]
+    modes = (({}, ["registration.py"]), (KAFKA_4, of_kraft), (MIGRATES, of_both))
+    for given, files in modes:
         staged = generation_of("kafka", given)
         assert [name for name in staged["files"] if name.endswith(".py")] == files
         assert staged["guard"][0] == files[-1] and "--keep" not in staged["guard"]
@@ -351,8 +374,8 @@ def test_the_guard_of_each_mode():
         assert kept["guard"] == [*staged["guard"], "--keep"]
         assert staged["guard_beside"] == []
         hanging = generation_of("kafka", {"kafka_fence_hanging_seconds": 3, **given})
-        assert hanging["guard_beside"] == (["hanging"] if given else [])
-        assert ("--hanging-seconds" in hanging["guard"]) is bool(given)
+        assert hanging["guard_beside"] == (["hanging"] if given is KAFKA_4 else [])
+        assert ("--hanging-seconds" in hanging["guard"]) is (given is KAFKA_4)
 
 
 @pytest.mark.parametrize("own", ["ERROR", None])
