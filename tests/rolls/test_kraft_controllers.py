@@ -152,6 +152,70 @@ def test_three_become_five_and_three_again(next_offset, version):
         assert cluster_is_whole(cluster)
 
 
+def held_by(cluster):
+    """The ids of the brokers that hold a replica."""
+    topics = cluster.admin().list_topics(timeout=60).topics.values()
+    return {
+        each for topic in topics for part in topic.partitions.values() for each in part.replicas
+    }
+
+
+@pytest.mark.soak
+def test_nodes_that_are_both_come_and_go(next_offset):
+    """As brokers and voters: they come empty, get their part by scale_out.yml, and leave empty; killed in between."""
+    both = ["kafka-4", "kafka-5"]
+    leave = ("-e", f"controllers_leave={','.join(both)}")
+    hosts = {name: {"kafka_broker_id": int(name[-1])} for name in both}
+    more = {"kafka": {"hosts": hosts}, "controllers": {"hosts": dict.fromkeys(both)}}
+    with LocalCluster(next_offset(), inventory="inventories/local-kraft") as cluster:
+        cluster.deploy()
+        (cluster.overlay / "hosts.yml").write_text(yaml.safe_dump({"all": {"children": more}}))
+        cluster.brokers.update({name: each["kafka_broker_id"] for name, each in hosts.items()})
+        with written_to(cluster):
+            refused = cluster.play("scale_out.yml", code=2).text
+            assert "[quorum.unformatted]" in refused and "scale_controllers.yml" in refused, refused
+            planned = cluster.play("scale_controllers.yml", "--check", "--diff").text
+            assert "add voter 4" in planned and "add voter 5" in planned, planned
+            assert voters(cluster) == [1, 2, 3]
+            run = cluster.play("scale_controllers.yml", "-e", "prove=true")
+            assert "PASS: " in run.text, run.text
+            assert voters(cluster) == [1, 2, 3, 4, 5] and held_by(cluster) >= {1, 2, 3}
+            again = cluster.play("scale_controllers.yml")
+            assert again.changed() == 0, again.text
+            assert cluster.play("site.yml", *NEVER).changed() == 0
+            cluster.play("scale_out.yml")
+            assert held_by(cluster) == {1, 2, 3, 4, 5}
+
+            refused = cluster.play("scale_in.yml", "-e", "broker=5", code=2).text
+            assert "[broker.votes]" in refused and "controllers_leave=kafka-5" in refused, refused
+            planned = " ".join(
+                cluster.play("scale_controllers.yml", *leave, "--check").text.split()
+            )
+            assert "remove voter 5 (kafka-5, " in planned and "kafka-5 would stop then" in planned
+            assert "broker 4, 5: " in planned and held_by(cluster) == {1, 2, 3, 4, 5}, planned
+            with cluster.playing("scale_controllers.yml", *leave) as (process, log):
+                wait_until(
+                    lambda: "Empty the brokers that leave" in log.read_text(), 600, "the moves"
+                )
+                with contextlib.suppress(Exception):
+                    process.wait(3)
+                os.killpg(process.pid, signal.SIGKILL)
+            run = cluster.play("scale_controllers.yml", *leave, "-e", "prove=true")
+            assert "PASS: " in run.text, run.text
+            assert "Take kafka-4 out of the inventory" in run.text, run.text
+            assert voters(cluster) == [1, 2, 3] and held_by(cluster) == {1, 2, 3}
+            assert [cluster.process(name) for name in both] == [None, None]
+            assert cluster.play("scale_controllers.yml", *leave).changed() == 0
+            (cluster.overlay / "hosts.yml").write_text("all: {}\n")
+            for name in both:
+                del cluster.brokers[name]
+        registered = cluster.admin().list_topics(timeout=60).brokers
+        assert set(registered) == {1, 2, 3}
+        assert {each[1].count(",") for each in known(cluster).values()} == {2}
+        assert cluster.play("site.yml", *NEVER).changed() == 0
+        assert cluster_is_whole(cluster)
+
+
 @pytest.mark.soak
 @pytest.mark.parametrize("static", [False, True])
 def test_a_dead_controller_with_an_empty_disk_votes_again(next_offset, static):

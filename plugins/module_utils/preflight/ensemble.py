@@ -314,7 +314,7 @@ def _session_timeout(cluster: Cluster) -> Iterator[Problem]:
         high = whole_number(properties.get("maxSessionTimeout")) or 20 * tick
         for broker in cluster.brokers:
             wanted = whole_number(
-                effective_properties(broker, len(cluster.brokers)).get(
+                effective_properties(broker, len(cluster.staying_brokers)).get(
                     "zookeeper.session.timeout.ms"
                 )
             )

@@ -254,6 +254,7 @@ def as_voters(controllers: Iterable[Member], ids: Mapping[str, int]) -> List[Dic
             "id": ids[each.name],
             "address": each.text("kafka_address"),
             "port": each.get("kafka_controller_port"),
+            "broker": each.is_broker,
             "directory_id": (
                 ((each.log_directories or ({},))[0].get("meta") or {}).get("directory.id") or ""
             ),

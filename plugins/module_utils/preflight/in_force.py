@@ -251,7 +251,9 @@ def _min_insync(cluster: Cluster) -> Iterator[Problem]:
     raised: Dict[Tuple[int, int], List[str]] = {}
     for member in cluster.brokers:
         before = whole_number(_current(member).get(MIN_INSYNC))
-        wanted = whole_number(effective_properties(member, len(cluster.brokers)).get(MIN_INSYNC))
+        wanted = whole_number(
+            effective_properties(member, len(cluster.staying_brokers)).get(MIN_INSYNC)
+        )
         if before is not None and wanted is not None and wanted > before:
             raised.setdefault((before, wanted), []).append(member.name)
     for (before, wanted), hosts in sorted(raised.items()):
@@ -335,7 +337,7 @@ def _from_the_first_format(cluster: Cluster, key: str, value: Optional[str]) -> 
     """
     if not cluster.kraft or key != MIN_INSYNC:
         return False
-    brokers = len(cluster.brokers)
+    brokers = len(cluster.staying_brokers)
     return all(effective_properties(each, brokers).get(key) == value for each in cluster.brokers)
 
 

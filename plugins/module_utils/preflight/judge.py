@@ -172,7 +172,6 @@ NEVER_ACCEPTED = frozenset(
         "migration.version",
         "quorum.changed",
         "quorum.foreign_format",
-        "quorum.combined",
         "quorum.left_out",
         "quorum.lost_vote",
         "quorum.no_controllers",
@@ -617,7 +616,7 @@ def _brokers(cluster: Cluster, ids: Mapping[str, int]) -> List[Dict[str, Any]]:
             "id": ids[member.name],
             "listeners": [each.to_dict() for each in member.listeners],
         }
-        for member in sorted(cluster.brokers, key=lambda each: ids[each.name])
+        for member in sorted(cluster.staying_brokers, key=lambda each: ids[each.name])
     ]
 
 

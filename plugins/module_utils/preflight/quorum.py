@@ -26,7 +26,6 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.address
 from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.findings import found
 from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.formats import (
     as_voters,
-    formatted,
     metadata_moved,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.identity import (
@@ -90,7 +89,6 @@ def check_quorum(world: World) -> Iterator[Problem]:
         yield from _size(cluster)
         yield from _controller_listener(cluster)
         yield from _controllers_without_login(cluster)
-        yield from _combined(cluster)
         yield from _left_out(cluster)
         yield from _votes_again(cluster)
         yield from _quorum_in_force(cluster)
@@ -321,20 +319,6 @@ def _no_controllers(cluster: Cluster) -> Iterator[Problem]:
         )
 
 
-def _combined(cluster: Cluster) -> Iterator[Problem]:
-    """Controllers that join or leave are nothing else: a broker's replicas would have to move as well."""
-    for member in cluster.controllers if cluster.voters_change else ():
-        leaves = member not in cluster.voters
-        if member.is_broker and (leaves or formatted(member) is False):
-            yield found(
-                "quorum.combined",
-                member.name,
-                "controllers_leave" if leaves else "kafka_controllers_group",
-                member.name if leaves else _group(cluster),
-                f"it is to {'leave' if leaves else 'join'} the quorum, and is a broker, too",
-            )
-
-
 def _left_out(cluster: Cluster) -> Iterator[Problem]:
     """Who is to get a vote is started by the run that asks for it; one that is not is waited for in vain."""
     now = cluster.snapshot.voters if cluster.snapshot else None
@@ -360,7 +344,7 @@ def _votes_again(cluster: Cluster) -> Iterator[Problem]:
         if member in cluster.voters:
             continue
         current = member.product_facts("kafka").get("current") or {}
-        wanted = effective_properties(member, len(cluster.brokers))
+        wanted = effective_properties(member, len(cluster.staying_brokers))
         if "true" in (str(each.get(AUTO_JOIN)).strip().lower() for each in (current, wanted)):
             yield found(
                 "quorum.votes_again",
@@ -457,7 +441,7 @@ def _numbers(ids: Iterable[int]) -> str:
 
 def _settings_of_controllers(cluster: Cluster) -> Iterator[Problem]:
     """What brokers say and controllers decide: without them it has no effect, and nobody says so."""
-    brokers = len(cluster.brokers)
+    brokers = len(cluster.staying_brokers)
     there = [effective_properties(each, brokers) for each in cluster.controllers]
     for member in cluster.nodes if there else ():
         if member.is_controller:

@@ -95,7 +95,7 @@ def _refusals(world: World, cluster: Cluster, member: Member) -> Iterator[Proble
     internal = frozenset(str(each) for each in member.items("kafka_retention_allow_internal"))
     declared = parse_topics(member.items("kafka_topics"))[0]
     there = cluster.snapshot.topics if cluster.snapshot else {}
-    properties = effective_properties(member, len(cluster.brokers))
+    properties = effective_properties(member, len(cluster.staying_brokers))
 
     def partitions(topic: DesiredTopic) -> int:
         default = whole_number(properties.get("num.partitions")) or 1

@@ -287,7 +287,7 @@ def _retention(cluster: Cluster) -> Iterator[Problem]:
     """Sizes by which topics are bounded against the disks; topics bounded by time are unknown."""
     if not cluster.brokers:
         return
-    properties = effective_properties(cluster.brokers[0], len(cluster.brokers))
+    properties = effective_properties(cluster.brokers[0], len(cluster.staying_brokers))
     wanted = 0
     for item in cluster.brokers[0].items("kafka_topics"):
         if not isinstance(item, Mapping) or item.get("state") == "absent":
@@ -328,7 +328,7 @@ def replication_factor(cluster: Cluster, item: Mapping[str, Any]) -> int:
     own = whole_number(item.get("replication_factor"))
     if own:
         return own
-    properties = effective_properties(cluster.brokers[0], len(cluster.brokers))
+    properties = effective_properties(cluster.brokers[0], len(cluster.staying_brokers))
     return whole_number(properties.get("default.replication.factor")) or 1
 
 
@@ -336,7 +336,7 @@ def planned_replicas(cluster: Cluster) -> int:
     """Replicas per broker once the declared topics and Kafka's own exist, evenly spread."""
     if not cluster.brokers:
         return 0
-    properties = effective_properties(cluster.brokers[0], len(cluster.brokers))
+    properties = effective_properties(cluster.brokers[0], len(cluster.staying_brokers))
     total = 0
     for prefix, partitions in (("offsets.topic", 50), ("transaction.state.log", 50)):
         count = whole_number(properties.get(f"{prefix}.num.partitions")) or partitions
@@ -344,4 +344,4 @@ def planned_replicas(cluster: Cluster) -> int:
     for item in cluster.brokers[0].items("kafka_topics"):
         if isinstance(item, Mapping) and item.get("state") != "absent":
             total += _partitions(item, properties) * replication_factor(cluster, item)
-    return -(-total // len(cluster.brokers))
+    return -(-total // len(cluster.staying_brokers))

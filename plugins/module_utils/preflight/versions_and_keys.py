@@ -269,7 +269,7 @@ def check_replication(world: World) -> Iterator[Problem]:
 
 
 def _factors(cluster: Cluster, member: Member) -> Iterator[Problem]:
-    brokers = len(cluster.brokers)
+    brokers = len(cluster.staying_brokers)
     properties = effective_properties(member, brokers)
     variable = functools.partial(variable_of, member)
     for key in ("default.replication.factor",) + INTERNAL_FACTORS:
@@ -346,10 +346,10 @@ def _topics(world: World, cluster: Cluster, member: Member) -> Iterator[Problem]
     items = member.items("kafka_topics")
     hosts = [each.name for each in cluster.brokers]
     desired, refusals = parse_topics(items)
-    properties = effective_properties(member, len(cluster.brokers))
+    properties = effective_properties(member, len(cluster.staying_brokers))
     keys = world.versions.topic_keys.get(member.text("kafka_version")) or {}
     snapshot = TopicSnapshot(
-        brokers=tuple(Broker(index, "", 0) for index in range(len(cluster.brokers))),
+        brokers=tuple(Broker(index, "", 0) for index in range(len(cluster.staying_brokers))),
         broker_defaults=properties,
         known_keys=frozenset(keys) if keys else None,
         assumed=True,

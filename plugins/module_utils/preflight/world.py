@@ -174,8 +174,18 @@ class Cluster:
     @property
     def voters(self) -> Tuple[Member, ...]:
         """The controllers that vote at the end of this run."""
-        leaving = self.leaving if self.voters_change else None
-        return tuple(each for each in self.controllers if each.name not in (leaving or ()))
+        return tuple(each for each in self.controllers if not self._leaves(each))
+
+    @property
+    def staying_brokers(self) -> Tuple[Member, ...]:
+        """The brokers that the cluster has at the end of this run: who leaves with its vote is none any more.
+
+        All of them cannot leave, which is refused elsewhere.
+        """
+        return tuple(each for each in self.brokers if not self._leaves(each)) or self.brokers
+
+    def _leaves(self, node: Member) -> bool:
+        return self.voters_change and node.is_controller and node.name in (self.leaving or ())
 
     def votes(self, host: str) -> bool:
         """Whether a host is a controller of this cluster."""

@@ -97,8 +97,8 @@ ELIGIBLE = "eligible.leader.replicas.version"
 PATIENCE_SECONDS = 6
 # Between two attempts to fence a broker that hangs.
 AGAIN_SECONDS = 2
-# What is said of a broker that was fenced, and of one whose registration is another one, or none.
-FENCED, GONE = "fenced", "is not registered any more"
+# What became of a broker that was to be fenced: it is; its registration is another one, or none; nobody did anything.
+FENCED, GONE, LEFT = "fenced", "gone", "left"
 PAUSE_SECONDS = 0.05
 
 NOT_LEADER, TIMED_OUT, NOT_CONTROLLER, STALE_EPOCH, NOT_REGISTERED = 6, 7, 41, 77, 102
@@ -240,7 +240,7 @@ class Node(Instance):
         self.refusals.clear()
         election = Election(self, led) if led is not None else None
         try:
-            said = self._fence(known[1], clean and not leaves, election) if known else ""
+            said = self._fence(known[1], clean and not leaves, election)[1] if known else ""
             if election and not known:
                 election.end()
                 said = "; ".join(sorted(set(self.refusals.values())))
@@ -288,11 +288,11 @@ class Node(Instance):
                 continue
             self.refusals.clear()
             try:
-                said = self._fence(found[1], lives=True)
+                became, said = self._fence(found[1], lives=True)
             except WireError as error:
                 return False, f"it is not fenced: {error}"
-            if not said.endswith(GONE):
-                return said.startswith(FENCED), said
+            if became != GONE:
+                return became == FENCED, said
         return False, said
 
     # The controllers
@@ -318,7 +318,10 @@ class Node(Instance):
             return None
 
     def _fence(self, epoch, clean=False, election=None, lives=False):
-        """Fence the broker of this epoch at the controller that leads, or is elected; unregister it unless it lives."""
+        """Fence the broker of this epoch at the controller that leads, or is elected; unregister it unless it lives.
+
+        Returns (FENCED, GONE or LEFT, a line for the log); the line is empty where there is nothing to say.
+        """
         what = f"broker {self.id} of epoch {epoch}"
         deadline = time.monotonic() + PATIENCE_SECONDS
         majority = len(self.controllers) // 2 + 1
@@ -333,23 +336,26 @@ class Node(Instance):
                 reached += 1
                 try:
                     if clean and not controller.is_of_kafka_4:
-                        return ""  # it is let in again at once
+                        return LEFT, ""  # it is let in again at once
                     costs = self._costs(controller) if clean else ""
                     if costs is None:
                         continue
                     if costs:
-                        return f"{what} has ended cleanly, and is left to the session: {costs}"
-                    said = self._fence_at(controller, epoch, what, lives)
+                        return (
+                            LEFT,
+                            f"{what} has ended cleanly, and is left to the session: {costs}",
+                        )
+                    done = self._fence_at(controller, epoch, what, lives)
                 except OSError:
                     continue
-                if said is not None:
-                    return said
+                if done is not None:
+                    return done
             # One that refuses may be the one that leads.
             given_up = reached < majority or time.monotonic() > deadline
             if given_up and self.refusals:
                 raise WireError("; ".join(sorted(set(self.refusals.values()))))
             if reached < majority and clean:
-                return ""  # all start together: there is nobody who could turn it away
+                return LEFT, ""  # all start together: there is nobody who could turn it away
             if reached < majority:
                 left = "of the quorum a majority is not there"
             elif time.monotonic() > deadline:
@@ -357,7 +363,7 @@ class Node(Instance):
             else:
                 time.sleep(PAUSE_SECONDS)
                 continue
-            return f"{left}: {what} is left to the session timeout"
+            return LEFT, f"{left}: {what} is left to the session timeout"
 
     def _costs(self, controller):
         """Return why a broker that has ended cleanly stays registered before its start, or "" where it need not.
@@ -390,7 +396,7 @@ class Node(Instance):
         return "" if parts[0]["high_watermark"] >= seen.end else None
 
     def _fence_at(self, controller, epoch, what, lives):
-        """Return what was done; None where this controller does not lead, or not yet."""
+        """Return what `_fence` does; None where this controller does not lead, or not yet."""
         values = {
             "broker": self.id,
             "epoch": epoch,
@@ -402,11 +408,11 @@ class Node(Instance):
         if error in RETRIED:
             return None
         if error in (STALE_EPOCH, NOT_REGISTERED):
-            return f"{what} {GONE}"
+            return GONE, f"{what} is not registered any more"
         if error:
-            return f"{what} stays: the controller answers {refusal_text(error)}"
+            return LEFT, f"{what} stays: the controller answers {refusal_text(error)}"
         if lives:
-            return f"{FENCED} {what}, others lead; it is let in again with its next heartbeat"
+            return FENCED, f"fenced {what}, others lead; it is let in again with its next heartbeat"
         found = controller.call(UNREGISTER_BROKER, {"broker": self.id})
         if found["error"] in RETRIED:
             return None
@@ -414,8 +420,8 @@ class Node(Instance):
             told = one_line(found["message"] or "") or error_name(found["error"])
             if found["error"] == NOT_AUTHORIZED:
                 told = refusal_text(NOT_AUTHORIZED)
-            return f"fenced {what}, whose process is dead; it stays registered: {told}"
-        return f"fenced and unregistered {what}: its process is dead"
+            return FENCED, f"fenced {what}, whose process is dead; it stays registered: {told}"
+        return FENCED, f"fenced and unregistered {what}: its process is dead"
 
 
 def refusal_text(error):

@@ -278,14 +278,29 @@ def test_who_may_not_leave(leaving, expected, tmp_path):
     assert (found if isinstance(expected, dict) else set(found)) == expected
 
 
-def test_a_node_that_is_a_broker_too_does_not_join_or_leave(tmp_path):
+def test_a_node_that_is_a_broker_too_joins_and_leaves_as_both(tmp_path):
     asked = {"facts": begun(), "snapshot": running(1, 2, 3)}
-    found = told(verdict_of(kraft(), tmp_path, **asked, **changing("kafka-2", "kafka-3")))
-    assert found["quorum.combined"] == ["kafka-2", "kafka-3"]
+    verdict = verdict_of(kraft(), tmp_path, **asked, **changing("kafka-2", "kafka-3"))
+    assert set(told(verdict)) == {"quorum.single", "replication.exceeds_brokers"}
+    leave = verdict.result["voters"][CLUSTER]["leave"]
+    assert [(each["host"], each["broker"]) for each in leave] == [
+        ("kafka-2", True),
+        ("kafka-3", True),
+    ]
+    # as few brokers are waited for, asked, and counted on
+    assert [each["host"] for each in verdict.result["brokers"][CLUSTER]] == ["kafka-1"]
+    assert [each["host"] for each in verdict.result["nodes"][CLUSTER]] == NODES
+    everybody = verdict_of(kraft(), tmp_path, **asked, **changing(*NODES))
+    assert "quorum.size" in told(everybody)
     both = {"hosts": {name: {"ansible_host": f"{name}.example.com"} for name in NEW}}
     more = kraft({"all": {"children": {"kafka": both, "controllers": both}}})
-    assert told(verdict_of(more, tmp_path, **asked, **changing()))["quorum.combined"] == NEW
-    # nor does its part become another one
+    verdict = verdict_of(more, tmp_path, **asked, **changing())
+    assert told(verdict) == {}
+    assert len(verdict.result["brokers"][CLUSTER]) == 5
+
+
+def test_a_node_does_not_become_another_one(tmp_path):
+    asked = {"facts": begun(), "snapshot": running(1, 2, 3)}
     found = told(
         verdict_of(kraft(group("controllers", ["kafka-1"])), tmp_path, **asked, **changing())
     )
