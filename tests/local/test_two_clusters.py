@@ -13,13 +13,27 @@ import pytest
 import yaml
 
 from tests.local.support import LocalCluster
+from tests.support.outside import wait_until
 
 LEFT, RIGHT = ("zookeeper-1", "kafka-1"), ("zookeeper-2", "kafka-2")
 pytestmark = pytest.mark.soak
 
 
-class TwoClusters(LocalCluster):
-    """`left` and `right`, one server and one broker each."""
+class Neighbours(LocalCluster):
+    """Clusters `left` and `right` in one inventory; `LEFT`: the hosts of the first one."""
+
+    LEFT = LEFT
+
+    def instance(self, name):
+        return self.home / "clusters" / ("left" if name in self.LEFT else "right") / name
+
+    def running(self):
+        """The names of the instances that run."""
+        return {name for name, process in self.processes().items() if process}
+
+
+class TwoClusters(Neighbours):
+    """One server and one broker each."""
 
     def __init__(self, offset):
         super().__init__(offset, inventory="inventories/local-1x1")
@@ -32,13 +46,63 @@ class TwoClusters(LocalCluster):
         children = {name: {"hosts": hosts} for name, hosts in groups.items()}
         (self.overlay / "hosts.yml").write_text(yaml.safe_dump({"all": {"children": children}}))
 
-    def instance(self, name):
-        cluster = "left" if name in LEFT else "right"
-        return self.home / "clusters" / cluster / name
 
-    def running(self):
-        """The names of the instances that run."""
-        return {name for name, process in self.processes().items() if process}
+class BothModes(Neighbours):
+    """`left` has its metadata in ZooKeeper, `right` has three nodes of Kafka 4 that are controllers, too."""
+
+    RIGHT = ("kafka-2", "kafka-3", "kafka-4")
+
+    def __init__(self, offset):
+        super().__init__(offset, inventory="inventories/local-1x1")
+        self.brokers = {"kafka-1": 0, **{name: int(name[-1]) for name in self.RIGHT}}
+        kraft = {
+            "local_cluster_name": "right",
+            "kafka_metadata": "kraft",
+            "kafka_version": "4.3.1",
+            "kafka_controller_port": "{{ 9190 + local_index | int + local_port_offset | int }}",
+            "kafka_controller_bind": "127.0.0.1",
+            "kafka_host_config": {"broker.heartbeat.interval.ms": 250},
+            "kafka_accept_unavailable": [],
+        }
+        left = {"local_cluster_name": "left"}
+        right = {name: {**kraft, "kafka_broker_id": int(name[-1])} for name in self.RIGHT}
+        groups = {
+            "zookeeper": {"zookeeper-1": left},
+            "kafka": {"kafka-1": left, **right},
+            "controllers": dict.fromkeys(self.RIGHT),
+        }
+        children = {name: {"hosts": hosts} for name, hosts in groups.items()}
+        (self.overlay / "hosts.yml").write_text(yaml.safe_dump({"all": {"children": children}}))
+
+
+def test_one_has_zookeeper_and_the_other_has_not(next_offset):
+    """Each is deployed, proven, and changed in its own way, and what is for one mode names the other cluster."""
+    with BothModes(next_offset()) as both:
+        right = ("--limit", ",".join(both.RIGHT))
+        run = both.deploy(validation="always")
+        assert len(re.findall(r"PASS: ", run.text)) == 2, run.text
+        for name in ("left", "right"):
+            assert list((both.home / "reports" / name).glob("*/verdict.json")), run.text
+        assert both.deploy().changed() == 0
+        status = both.play("status.yml", "-e", "status_strict=true").text
+        assert "All 2 instances run." in status and "All 3 instances run." in status
+        refused = both.play("scale_controllers.yml", code=2).text
+        assert "[quorum.no_controllers] kafka-1" in refused and "--limit" in refused, refused
+        assert both.play("scale_controllers.yml", *right).changed() == 0
+
+        before = both.processes()
+        os.kill(before["kafka-3"].pid, signal.SIGKILL)
+        wait_until(lambda: both.process("kafka-3") not in (None, before["kafka-3"]), 60, "kafka-3")
+        console = (both.instance("kafka-3") / "logs" / "console.log").read_text()
+        assert "fenced and unregistered broker 3" in console
+        both.play("rolling_restart.yml", "-e", "broker=4", *right)
+        now = both.processes()
+        changed = {name for name in before if now[name] != before[name]}
+        assert changed == {"kafka-3", "kafka-4"}, "the neighbour was left alone"
+        both.play("stop.yml", *right)
+        assert both.running() == set(LEFT)
+        both.play("start.yml")
+        assert both.deploy().changed() == 0
 
 
 @pytest.fixture(scope="module", name="two")
