@@ -50,6 +50,7 @@ from tests.support.processes import hang_ups_count
         "--replication-factor=0",
         "--min-isr=0",
         "--expected-brokers=-1",
+        "--leaving-broker=-1",
         "--groups=17",
         "--rate=-1",
         "--rate=nan",

@@ -284,6 +284,8 @@ _DOWN = ["broker 3, which is down, has replicas of partition 0 that are not in s
         (WHOLE, placed(0, (1, 2, 3), (1, 2)), {"registered": [1, 2]}, [], _DOWN),
         (WHOLE, placed(0, (1, 2, 3), (1, 2)), {"registered": [1, 2], "known": [1, 2, 3]}, [],
          [*_DOWN, "broker 3 was there when the run began, and is not any more"]),
+        (WHOLE, placed(0, (1, 2, 4), (1, 2, 4)),
+         {"registered": [1, 2, 4], "known": [1, 2, 3, 4], "leaving": [3]}, [], []),
         # fewer than the minimum take no write
         (WHOLE, placed(0, (1, 2, 3), (1,)), {"registered": [1]},
          ["1 replicas in sync, and min.insync.replicas is 2"], ["broker 2", "broker 3"]),

@@ -129,6 +129,14 @@ def _add_promises(parser: argparse.ArgumentParser) -> None:
         "--expected-brokers", type=int, help="fewer registered brokers fail coverage"
     )
     parser.add_argument(
+        "--leaving-broker",
+        action="append",
+        type=int,
+        default=[],
+        metavar="ID",
+        help="leaves the cluster during the run on purpose; repeatable",
+    )
+    parser.add_argument(
         "--broker-version",
         action="append",
         default=[],
@@ -283,6 +291,8 @@ def _check(parser: argparse.ArgumentParser, chosen: argparse.Namespace) -> None:
             parser.error(f"--{option.replace('_', '-')} must be NAME=..., with the listener's name")
         setattr(chosen, option, {name: value for name, _sign, value in pairs})
     chosen.broker_version = _versions(parser, chosen.broker_version)
+    if any(number < 0 for number in chosen.leaving_broker):
+        parser.error("--leaving-broker is a broker's id, which is not negative")
     for name, servers in chosen.listener.items():
         _check_servers(parser, f"--listener {name}", servers)
     if nameless := sorted(set(chosen.listener_config) - set(chosen.listener)):
@@ -297,6 +307,7 @@ _WRITING, _LEDGER = ("run", "produce"), ("run", "produce", "verify")
 _HEEDED_BY = {
     **dict.fromkeys(("records", "record_size", "partitions", "producers", "with_absent"), _WRITING),
     **dict.fromkeys(("rate", "delivery_timeout", "listener", "listener_config"), _WRITING),
+    "leaving_broker": _WRITING,
     **dict.fromkeys(("producer_property", "broker_version"), _WRITING),
     **dict.fromkeys(("until", "beside"), (*_WRITING, "compare")),
     **dict.fromkeys(("ledger", "groups", "expected_brokers"), _LEDGER),

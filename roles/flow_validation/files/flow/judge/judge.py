@@ -665,6 +665,7 @@ class Judge:
             list(plan.brokers),
             self._shared,
             progress_of,
+            plan.leaving_brokers,
         )
         return judged, settled, registered
 
@@ -673,7 +674,8 @@ class Judge:
         broker that is there is in sync, and as many as min_isr, or after a while; ids of the brokers that
         are there; verdict.progress of replicas that are not in sync then).
         """
-        began, known = time.monotonic(), set(self.plan.brokers)
+        began = time.monotonic()
+        known = set(self.plan.brokers) - set(self.plan.leaving_brokers)
         deadline = began + _IN_SYNC_SECONDS
         first: Optional[dict] = None  # bytes of those that are behind
         while True:

@@ -168,6 +168,7 @@ def durability(
     known: Collection[int] = (),
     shared: bool = False,
     progress_of: Optional[Mapping[tuple, Optional[bool]]] = None,
+    leaving: Collection[int] = (),
 ) -> Judged:
     """At each moment every partition has the planned number of replicas (0: nobody planned any, then it
     stays what it was), at least min.insync.replicas of them are in sync, and that is at least the planned
@@ -175,7 +176,7 @@ def durability(
 
     registered: brokers that are there at the last moment; then each replica on one of them must be in
     sync. Replicas of brokers that are down stay open, and so do brokers that are `known` from before and
-    not there any more.
+    not there any more, unless they were `leaving` on purpose.
     moving: partitions whose replicas are being reassigned at the last moment, None if nobody could say.
     Their replicas are more for a while, and the new ones not in sync: that stays open. So does what was
     only so at an earlier moment.
@@ -205,7 +206,7 @@ def durability(
             f"only brokers {', '.join(map(str, sorted(known)))} were registered when the run began, so its topic has"
             " fewer replicas than planned; begin a new run"
         )
-    gone = sorted(set(known) - set(registered)) if registered is not None else []
+    gone = sorted(set(known) - {*registered, *leaving}) if registered is not None else []
     unclear += [f"broker {n} was there when the run began, and is not any more" for n in gone]
     witnesses = told.witnesses()
     return Judged(Check("durability", len(witnesses), witnesses), unclear)

@@ -32,4 +32,5 @@ def told(options: Mapping[str, object], client: Mapping[str, object], host: str)
         "planned_replication_factor": options["replication_factor"],
         "planned_min_isr": options["min_isr"],
         "expected_brokers": options["expected_brokers"],
+        "leaving_brokers": options["leaving_broker"],
     }

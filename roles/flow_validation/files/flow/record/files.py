@@ -82,6 +82,7 @@ class Plan:
         default_factory=dict
     )  # the topic's settings that let records go: name -> value
     expected_brokers: int = 0  # 0: nobody has said
+    leaving_brokers: list = field(default_factory=list)  # ids: on purpose, while the run writes
     probes: list = field(default_factory=list)  # probes.kept of the run's
     cleared: str = ""  # when `leftovers --remove` deleted its topic
     settings: dict = field(default_factory=dict)  # the job's own; `settings` of verdict.json

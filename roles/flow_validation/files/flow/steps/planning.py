@@ -100,6 +100,7 @@ def prepare(
         timestamp_type=config[TIMESTAMP_TYPE],
         batch_bytes=longest_batch(config),
         expected_brokers=options.expected_brokers or 0,
+        leaving_brokers=options.leaving_broker,
         probes=probes.kept(probes.open_ones(options.probe, run_id)),
         keeps={name: config[name] for name in LETTING_GO if name in config},
         topic_id=cluster.topic_id(topic),
