@@ -178,6 +178,34 @@ def test_the_page_of_a_run_has_its_table_losses_and_plots():
     assert HOSTILE_CASE not in text
 
 
+def test_the_page_has_the_leader_and_the_replicas_before_and_after():
+    """What changed before it was done is the state then; of a cluster that flaps the last changes are shown."""
+    told = drilled([("leader_stopped", "as expected", 900)])
+    states = [
+        (-5000, 2, [1, 2, 3], 2),
+        (-4000, 1, [1, 2, 3], 2),
+        (900, None, [3], 2),
+        (1000, 3, [2, 3], 2),
+        (18000, 1, [1, 2, 3], 2),
+    ]
+    names = ("at_ms", "leader", "isr", "controller")
+    moments = [dict(zip(names, (10**12 + each[0], *each[1:]))) for each in states]
+    row = told["drills"][0]
+    row.update(fault={"at_ms": 10**12, "label": "kafka-1 stopped"})
+    row.setdefault("seen", {})["moments"] = moments
+    rows = Reader(drilled_page("Drills", "as expected", "", told)).rows
+    assert rows[-4:] == [
+        ["before", "1", "1, 2, 3", "2"],
+        ["900 ms after", "none", "3", "2"],
+        ["1 s after", "3", "2, 3", "2"],
+        ["18 s after", "1", "1, 2, 3", "2"],
+    ]
+    row["seen"]["moments"] = [{**moments[2], "at_ms": 10**12 + each} for each in range(1, 31)]
+    text = drilled_page("Drills", "as expected", "", told)
+    assert "10 changes before these are left out" in text
+    assert "11 ms after" in text and "10 ms after" not in text
+
+
 def test_what_a_group_has_skipped_is_not_among_the_losses():
     text = drilled_page("Drills", "as expected", "1 of 1 as expected", commits())
     numbers = {row[0]: row[1:] for row in Reader(text).rows if len(row) == 7}

@@ -37,7 +37,10 @@ def measured(case, verdict, missing=(), rate=None):
         "lost": len(missing),
         "groups": [{"name": "g", "missing": list(missing)}],
         "timeline": {"start_ms": 1_790_000_000_000, "bucket_ms": 100, "records": counts},
-        "moments": [{"at_ms": 1_790_000_000_400}],
+        "moments": [
+            {"at_ms": 1_789_999_999_000, "leader": 1, "isr": [1, 2, 3], "controller": 2},
+            {"at_ms": 1_790_000_000_400, "leader": 2, "isr": [2, 3], "controller": 2},
+        ],
         "measured": {"rate": rate, "at_ms": 1_790_000_000_200},
     }
     lost = f"{len(missing)} lost"

@@ -13,6 +13,9 @@ from flow.present.report import document, figure, sentences_list
 
 NUMBERS = ("case", "acknowledged", "lost", "late", "a second", "pause", "verdict")
 WORDS = ("case", "done", "expected", "observed")
+COURSE = ("when", "leader", "in sync", "controller")
+# So many changes are listed of each case, the last ones; the JSON has all.
+CHANGES = 20
 # A name that stays in one line.
 NAME = 20
 # So many ranges of lost records are named of each case; the JSON has all.
@@ -30,7 +33,7 @@ def drilled_page(title: str, verdict: str, summary: str, told: Mapping[str, Any]
         table("What was done", "In the same order.", WORDS, [_words(each) for each in rows]),
         _lost(rows),
         _skipped(rows),
-        *(drawn for each in rows for drawn in (_figure(each), _backlog(each))),
+        *(drawn for each in rows for drawn in (_figure(each), _course(each), _backlog(each))),
     ]
     return document(f"{title}: {verdict}", sections)
 
@@ -147,6 +150,38 @@ def _figure(row: Mapping[str, Any]) -> str:
         lambda width: plots.rate(series, series["bucket_ms"], None, None, width, events, moments),
         says,
     )
+
+
+def _course(row: Mapping[str, Any]) -> str:
+    """Who led the drill's first partition, and which replicas were in sync: before, and at each change since."""
+    moments, at_ms = list(_seen(row).get("moments") or ()), (row.get("fault") or {}).get("at_ms")
+    if not at_ms:
+        return ""
+    before = [each for each in moments if each["at_ms"] <= at_ms][-1:]
+    after = [each for each in moments if each["at_ms"] > at_ms]
+    shown = [("before", each) for each in before]
+    shown += [(f"{plots.span(each['at_ms'] - at_ms)} after", each) for each in after[-CHANGES:]]
+    left_out = len(after) - CHANGES
+    note = "Of its first partition, from each of these moments on."
+    note += f" {left_out} changes before these are left out." if left_out > 0 else ""
+    return table(
+        escape(f"{row.get('case')}: leader and replicas"),
+        note,
+        COURSE,
+        [
+            [
+                cell("when", escape(when), short=True),
+                cell("leader", escape(_broker(each.get("leader")))),
+                cell("in sync", escape(", ".join(map(str, each.get("isr") or ())) or "none")),
+                cell("controller", escape(_broker(each.get("controller")))),
+            ]
+            for when, each in shown
+        ],
+    )
+
+
+def _broker(number: Optional[int]) -> str:
+    return "none" if number is None else str(number)
 
 
 def _backlog(row: Mapping[str, Any]) -> str:
