@@ -8,11 +8,15 @@ from __future__ import annotations
 
 import os
 import re
-from typing import Dict, Sequence
+from typing import Dict, List, Sequence
 
 # Of one file, at most this much of its end is read at once.
 TAIL_BYTES = 65536
 LINES = 20
+# A line that complains: a level of log4j and logback, or what Java prints of an exception.
+_COMPLAINT = re.compile(
+    r"\b(ERROR|FATAL)\b|^Caused by: |^(Exception in |[\w.$]+(Exception|Error)\b)"
+)
 
 
 class Journal:
@@ -24,10 +28,10 @@ class Journal:
         self._seen: Dict[str, int] = dict(self._begin)
 
     def last_lines(self, lines: int = LINES) -> str:
-        """Return the last lines of each file, none of them older than this journal."""
+        """Return an excerpt of the end of each file, none of it older than this journal."""
         parts = []
         for path in self._paths:
-            tail = _text(path, self._begin[path]).splitlines()[-lines:]
+            tail = excerpt(_text(path, self._begin[path]).splitlines(), lines)
             if tail:
                 parts.append("\n".join([f"--- {path}", *tail]))
         return "\n".join(parts)
@@ -42,6 +46,23 @@ class Journal:
             found = found or bool(pattern and re.search(pattern, _text(path, self._seen[path])))
             self._seen[path] = size
         return found
+
+
+def excerpt(lines: Sequence[str], most: int = LINES) -> List[str]:
+    """Return the last `most` of the lines; where none of them complains, half of them are the last that do.
+
+    A process that is stopped while it tries once more has a list of settings at its end, and the reason above.
+    """
+    tail = list(lines[-most:])
+    if any(_COMPLAINT.search(line) for line in tail):
+        return tail
+    complaints = [line for line in lines[:-most] if _COMPLAINT.search(line)]
+    if not complaints:
+        return tail
+    # What is said again in each attempt, but for its time, is said once.
+    latest = {re.sub(r"^\[?[\d:,. TZ-]+\]? ", "", line): line for line in complaints}
+    half = most // 2
+    return [*list(latest.values())[-half:], "...", *tail[-(most - half - 1) :]]
 
 
 def _text(path: str, start: int) -> str:
