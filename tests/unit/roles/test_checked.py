@@ -45,6 +45,17 @@ def test_a_run_without_its_preflight_is_refused(playbook):
     assert "Remedy: run it without --skip-tags" in said(text)
 
 
+@pytest.mark.parametrize("text", [None, "", "all: {}", "all: {hosts: [kafka-1]}"])
+@pytest.mark.parametrize("playbook", ["preflight", "stop"])
+def test_an_inventory_without_hosts_is_refused(tmp_path, playbook, text):
+    """A path that is mistyped, a file that is empty or that Ansible cannot read."""
+    file = tmp_path / "my-inventory.yml"
+    if text is not None:
+        file.write_text(text)
+    text = played("-i", file, f"playbooks/{playbook}.yml", code=2)
+    assert f"[run.no_hosts] -i {file}: no host is in this inventory, so nothing was done." in said(text)
+
+
 def test_a_run_on_hosts_that_are_no_members_is_refused(tmp_path):
     text = played("-i", "one,two,", "--limit", "two", CHECKED, code=2)
     assert "[run.no_preflight] --limit=two" in said(text)
