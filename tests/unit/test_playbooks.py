@@ -70,6 +70,22 @@ def test_a_task_on_the_controller_never_becomes_another_user():
     ] == []
 
 
+def test_what_has_lines_is_shown_as_one_text_of_lines():
+    """A list's items are folded at 80 characters: the columns of a table would stand below each other."""
+    shown = {
+        where: str(task["ansible.builtin.debug"].get("msg", ""))
+        for where, task, _variables in ALL
+        if isinstance(task.get("ansible.builtin.debug"), dict)
+    }
+    with_lines = {
+        where: text
+        for where, text in shown.items()
+        if re.search(r"lines\b|\.report\b|_turns\b|__kafka_said", text) and "| last" not in text
+    }
+    assert len(with_lines) > 8
+    assert [where for where, text in with_lines.items() if "join(" not in text] == []
+
+
 def test_who_acts_for_all_is_the_first_by_the_inventory():
     """Ansible's operations on sets keep no order, and another one in each run."""
     sets = re.compile(

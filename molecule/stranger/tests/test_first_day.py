@@ -182,7 +182,7 @@ def test_two_clusters_in_one_inventory(stranger):
     assert [[each["verdict"] for each in runs] for runs in found] == [["pass"], ["pass"]], said
     assert found[0][0]["cluster_id"] != found[1][0]["cluster_id"]
     for name in ("left", "right"):
-        assert said.count(f"cluster    {name}: 1 brokers of Kafka ") == 1, said
+        assert said.count(f"cluster    {name}: 1 broker of Kafka ") == 1, said
     assert said.count("bootstrap  127.0.0.1:") == 2, said
     stranger.play("playbooks/stop.yml", *both)
 

@@ -109,7 +109,7 @@ def status(
     ill = sorted({str(each["broker"]) for each in disks})
     good = not (amiss or partitions or disks or troubles) and bool(cluster.get("reachable"))
     if good:
-        summary = f"All {len(rows)} instances run."
+        summary = f"All {len(rows)} instances run." if len(rows) > 1 else "The one instance runs."
     else:
         told = [f"{problem}: {', '.join(names)}" for problem, names in sorted(amiss.items())]
         told += ["partitions not in sync"] if partitions else []

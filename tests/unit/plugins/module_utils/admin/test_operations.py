@@ -463,7 +463,7 @@ def in_quorum(number, leads=False, keeps_up=True, **more):
         (
             {"leader": 1, "epoch": 7, "voters": [in_quorum(1, True), in_quorum(2)], "observers": [in_quorum(4)]},
             "  1     leader    0               -",
-            "All 1 instances run.",
+            "The one instance runs.",
         ),
         (
             {"leader": 1, "epoch": 7, "voters": [in_quorum(1, True), in_quorum(2, keeps_up=False)], "observers": []},
@@ -498,7 +498,7 @@ def test_the_status_shows_the_quorum(quorum, line, last):
 @pytest.mark.parametrize(
     ("voters", "last"),
     [
-        ((1, 2, 3), "All 1 instances run."),
+        ((1, 2, 3), "The one instance runs."),
         ((1, 2), "ATTENTION: without a vote: 3."),
         ((1, 2, 3, 4), "ATTENTION: voters unknown: 4."),
     ],
@@ -556,7 +556,7 @@ def test_the_status_tells_of_an_upgrade_that_is_not_over():
     cluster = {"reachable": True, "controller": 1, "brokers": [{"id": 1}]}
     told = status(rows, [], cluster, ["Pinned to protocol version 3.8, not finalised: k1."])
     assert "Pinned to protocol version 3.8, not finalised: k1." in told["lines"]
-    assert told["lines"][-1] == "All 1 instances run." and told["good"]
+    assert told["lines"][-1] == "The one instance runs." and told["good"]
 
 
 def test_the_status_tells_what_is_noted_above_its_last_lines():
