@@ -10,6 +10,7 @@ rely on it: `[check.id] SUBJECT: SETTING=VALUE: reason. Remedy: ...`.
 
 from __future__ import annotations
 
+import unicodedata
 from dataclasses import dataclass
 from typing import Any, Dict, Tuple
 
@@ -22,6 +23,13 @@ ERROR = "error"
 WARNING = "warning"
 NOTE = "note"
 LEVELS = (ERROR, WARNING, NOTE)
+
+
+def _printable(character: str) -> str:
+    """A character as a terminal may get it: what moves a cursor or changes colours is written as an escape."""
+    if unicodedata.category(character) in ("Cc", "Cf", "Cs"):
+        return character.encode("unicode_escape").decode()
+    return character
 
 
 @dataclass(frozen=True)
@@ -56,7 +64,7 @@ class Problem:
         head = ": ".join(part for part in (", ".join(self.subjects), setting) if part)
         remedy = self.remedy if self.remedy.endswith((".", "?", "`")) else f"{self.remedy}."
         text = f"[{self.check}] {head}{': ' if head else ''}{self.reason.rstrip('.')}. Remedy: {remedy}"
-        return " ".join(text.split())
+        return "".join(map(_printable, " ".join(text.split())))
 
     __str__ = line
 

@@ -32,7 +32,8 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.problem import Pr
 BROKER_ID_MAX = 2**31 - 1
 MYID_MAX = 255
 VERSION = re.compile(r"^\d+\.\d+\.\d+$")
-CLUSTER_NAME = re.compile(r"^[A-Za-z0-9._-]+$")
+# A directory has this name, and a service and files with more in theirs: 255 characters are the most.
+CLUSTER_NAME = re.compile(r"[A-Za-z0-9._-]{1,100}\Z")
 CHROOT = re.compile(r"^(/[A-Za-z0-9._-]+)+$")
 
 

@@ -297,6 +297,19 @@ def _read_list(
     return items if len(faults) == before else None
 
 
+def _wanted(option: Mapping[str, Any]) -> str:
+    """What an option takes, in words."""
+    if "choices" in option:
+        return f"one of {', '.join(map(str, option['choices']))}"
+    kinds = {
+        "int": "a whole number",
+        "list": "a list",
+        "dict": "a mapping",
+        "bool": "true or false",
+    }
+    return kinds.get(option.get("type", "str"), "a text")
+
+
 def _read_dict(
     where: str,
     name: str,
@@ -318,7 +331,7 @@ def _read_dict(
             typed[key] = read(f"{where}.{key}", f"{name}.{key}", item, options[key], faults)
     for key, each in options.items():
         if each.get("required") and key not in value:
-            fault = ("missing", f"write it like {key}: ...")
+            fault = ("missing", f"add {key}, {_wanted(each)}")
             faults.append(Fault(_check_of(f"{name}.{key}"), f"{where}.{key}", None, *fault))
     for names in option.get("required_one_of", ()):
         if all(value.get(key) is None for key in names):

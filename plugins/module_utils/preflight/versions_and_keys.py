@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 import functools
+import re
 from dataclasses import replace
 from typing import Any, Dict, Iterable, Iterator, List, Mapping, Optional, Sequence, Tuple
 
@@ -75,6 +76,8 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.wording import co
 
 WHITELIST = "4lw.commands.whitelist"
 WANTED_WORDS = ("mntr", "srvr")
+# How a topic without a usable name is called in a refusal (admin/topics/items.py).
+_NAMELESS = re.compile(r"topics\[(?P<place>\d+)\]\Z")
 INTERNAL_FACTORS = (
     "offsets.topic.replication.factor",
     "transaction.state.log.replication.factor",
@@ -361,11 +364,15 @@ def _topics(world: World, cluster: Cluster, member: Member) -> Iterator[Problem]
         refused += plan_topics(desired, there, TopicPolicy(allow=allow)).refusals
     for refusal in dict.fromkeys(refused):
         subject = ", ".join(refusal.subjects)
+        # An item that has no name of its own is told by its place.
+        nameless = _NAMELESS.match(subject)
+        place = nameless["place"] if nameless else subject
+        item = items[int(place)] if nameless else subject
         yield found(
             refusal.check,
             hosts,
-            f"kafka_topics[{subject}]{refusal.setting and f'.{refusal.setting}'}",
-            refusal.value if refusal.setting else subject,
+            f"kafka_topics[{place}]{refusal.setting and f'.{refusal.setting}'}",
+            refusal.value if refusal.setting else item,
             refusal.reason,
             refusal.remedy,
         )

@@ -21,6 +21,10 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.problem import Pr
         ({"setting": "partitions"}, "[x.y] partitions: why. Remedy: do it."),
         ({}, "[x.y] why. Remedy: do it."),
         ({"reason": "line one\n  line two."}, "[x.y] line one line two. Remedy: do it."),
+        (
+            {"value": "\x1b[2J\x00\u202eü", "setting": "x"},
+            r"[x.y] x=\x1b[2J\x00\u202eü: why. Remedy: do it.",
+        ),
         ({"remedy": "run `this`"}, "[x.y] why. Remedy: run `this`"),
     ],
 )

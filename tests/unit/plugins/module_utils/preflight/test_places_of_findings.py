@@ -1,0 +1,59 @@
+# Copyright: (c) 2026, kafkaops.cluster contributors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Where a finding says that it is, and what it asks for there: words that lead to the line of the inventory."""
+
+from __future__ import annotations
+
+import tempfile
+
+import pytest
+
+from tests.unit.plugins.module_utils.preflight import good_inventory as ground
+
+with tempfile.TemporaryDirectory() as DIRECTORY:
+    RAWS, _INVENTORY, _GROUPS = ground.gather(ground.good(), DIRECTORY)
+FACTS = {raw.name: ground.good_facts(ground.read_member(raw)[0], []) for raw in RAWS}
+
+
+def lines_with(**settings):
+    spoilt = [
+        type(raw)(
+            **dict(raw.__dict__, settings={**raw.settings, **settings}, facts=FACTS[raw.name])
+        )
+        for raw in RAWS
+    ]
+    return [finding.line() for finding in ground.judge(spoilt, ground.VERSIONS).findings]
+
+
+@pytest.mark.parametrize(
+    ("settings", "told"),
+    [
+        (
+            {"kafka_topics": ["orders"]},
+            "kafka_topics[0]=orders: an item must be a mapping, not 'orders'",
+        ),
+        ({"kafka_topics": [{"partitions": 3}]}, "kafka_topics[0].name="),
+        (
+            {"kafka_topics": [{"name": "a b"}]},
+            "kafka_topics[a b].name=a b: the name contains ' '",
+        ),
+        (
+            {"kafka_listeners": [{"name": "A"}]},
+            "kafka_listeners[0].port=null: missing. Remedy: add port, a whole number.",
+        ),
+        (
+            {"kafka_plugins": [{"name": "a.jar", "src": "/a.jar"}]},
+            "kafka_plugins[0].sha512=null: missing. Remedy: add sha512, a text.",
+        ),
+        ({"kafka_cluster_name": "x" * 101}, "use at most 100 letters"),
+        ({"kafka_cluster_name": "alpha\n"}, "kafka_cluster_name=alpha: it becomes a directory"),
+    ],
+    ids=lambda value: "" if isinstance(value, dict) else value[:40],
+)
+def test_a_finding_leads_to_its_place(settings, told):
+    lines = lines_with(**settings)
+    assert any(told in line for line in lines), lines
+
+
+def test_a_name_of_100_characters_is_one():
+    assert not [line for line in lines_with(kafka_cluster_name="x" * 100) if "cluster.name" in line]
