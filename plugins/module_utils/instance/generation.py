@@ -147,9 +147,14 @@ def reasons(before: Optional[Meaning], after: Meaning) -> List[str]:
     for name in ("jvm_options", "arguments"):
         old, new = before.get(name) or [], after.get(name) or []
         if old != new:
-            words = [f"-{masked_option(item)}" for item in old if item not in new]
-            words += [f"+{masked_option(item)}" for item in new if item not in old]
-            found.append(f"{name.replace('_', ' ')} {' '.join(words) or 'in another order'}")
+            gone = " ".join(masked_option(item) for item in old if item not in new)
+            come = " ".join(masked_option(item) for item in new if item not in old)
+            change = (
+                f"{gone or '(unset)'} -> {come or '(unset)'}"
+                if gone or come
+                else "in another order"
+            )
+            found.append(f"{name.replace('_', ' ')} {change}")
     for name in ("environment", "service"):
         found += _mapping_reasons(name, before.get(name) or {}, after.get(name) or {})
     old_files, new_files = before.get("files") or {}, after.get("files") or {}

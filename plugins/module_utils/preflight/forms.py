@@ -81,7 +81,13 @@ def _path(text: str) -> str:
     text = text.strip()
     if not text:
         raise ValueError("empty", "give an absolute path")
-    if text[0] not in "/~":
+    if text[0] == "~" or "$" in text:
+        # Ansible's modules would make the directory that a shell means, and Kafka one that is called so.
+        raise ValueError(
+            "`~` and `$` mean something to a shell only, Kafka and ZooKeeper take them as names",
+            "write the directory itself, beginning with /",
+        )
+    if text[0] != "/":
         raise ValueError("not an absolute path", "begin it with /")
     if "," in text:
         raise ValueError("a path with a comma, which Kafka reads as two", "choose another path")

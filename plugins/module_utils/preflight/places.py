@@ -121,10 +121,7 @@ def _emptied_at_boot(member: Member, places: List[Place]) -> Iterator[Problem]:
 def _hidden(member: Member, places: List[Place]) -> Iterator[Problem]:
     for each in places:
         path, real = normal_path(each.path), normal_path(each.facts.get("real_path") or each.path)
-        if each.path.startswith("~"):
-            reason = "systemd does not know whose home `~` is"
-            remedy = "write the whole path, which begins with /"
-        elif path in NOT_SEEN:
+        if path in NOT_SEEN:
             reason = f"a unit is not given all of {path}"
             remedy = f"name a directory below it, such as {path}/{each.product}"
         elif root_of(real, NOT_SEEN) and not root_of(path, NOT_SEEN):

@@ -56,8 +56,8 @@ def test_nothing_is_pending_for_what_an_earlier_release_has_started(product):
 def test_what_an_operator_changes_is_pending(product):
     started = EARLIER[product]["meaning"]
     for name, value, reason in [
-        ("gc_options", ["-XX:+UseParallelGC"], "jvm options +-XX:+UseParallelGC"),
-        ("heap_dump_file", "", "jvm options +-XX:-HeapDumpOnOutOfMemoryError"),
+        ("gc_options", ["-XX:+UseParallelGC"], "jvm options (unset) -> -XX:+UseParallelGC"),
+        ("heap_dump_file", "", "jvm options (unset) -> -XX:-HeapDumpOnOutOfMemoryError"),
         ("unit_options", {"Service": {"Nice": 5}}, "service: Service.Nice (unset) -> 5"),
     ]:
         if name == "gc_options" and product == "zookeeper":

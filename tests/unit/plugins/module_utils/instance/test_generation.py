@@ -58,7 +58,7 @@ def test_comments_order_and_our_own_logging_file_are_no_reason_to_restart():
             "release kafka_2.13-3.8.1 -> kafka_2.13-3.9.2",
         ),
         ({"java_home": "/jvm/21"}, "java home /jvm/17 -> /jvm/21"),
-        ({"jvm_options": ("-Xmx2g",)}, "jvm options --Xmx1g +-Xmx2g"),
+        ({"jvm_options": ("-Xmx2g",)}, "jvm options -Xmx1g -> -Xmx2g"),
         ({"environment": {"LANG": "de"}}, "environment: LANG C -> de"),
         (
             {"files": {"server.properties": "a=2\nssl.key.password=x\n"}},
