@@ -426,24 +426,31 @@ class ActionModule(ActionBase):
             raise AnsibleActionFail(f"the hosts of clients: {first_line(error)}") from error
 
     def _raws(self, inventory: Inventory, task_vars: Any) -> List[Raw]:
+        # Ansible itself has refused these before it called this action: no such connection, port or become.
+        untried: Dict[str, str] = {}
         collected = {}
         for host in task_vars["ansible_play_hosts_all"]:
             entry = inventory.raw_variables(host).get(COLLECTED)
-            if isinstance(entry, Mapping) and entry.get("member"):
+            if isinstance(entry, Mapping) and entry.get("failed"):
+                untried[host] = first_line(entry.get("msg")).replace("Task failed: ", "", 1)
+            elif isinstance(entry, Mapping) and entry.get("member"):
                 collected[host] = (entry, True)
         for entry in (task_vars.get(OUTSIDE) or {}).get("results") or []:
             if entry.get("member"):
                 collected[entry["item"]] = (entry, False)
         wanted = {host for entry, _in_play in collected.values() for host in entry["siblings"]}
         raws = []
-        for host in sorted(wanted | set(collected)):
-            entry, in_play = collected.get(host) or (None, False)
+        for host in sorted(wanted | set(collected) | set(untried)):
+            entry, in_play = collected.get(host) or (None, host in untried)
             if entry is None:
-                gathered = inventory.gather(host)
+                gathered = inventory.gather_again(host)
                 if not gathered["runs_kafka"] and not gathered["is_server"]:
                     continue  # in the group of controllers, and of no cluster
                 gathered["settings"] = masked_settings(gathered["settings"])
-                raws.append(raw_of(host, gathered, unreachable="it was not asked", in_play=False))
+                why = "it was not asked"
+                if in_play:
+                    why = f"it cannot be examined: {untried[host]}"
+                raws.append(raw_of(host, gathered, unreachable=why, in_play=in_play))
                 continue
             entry = plain(entry)
             raws.append(

@@ -241,6 +241,21 @@ class Inventory:
             ),
         }
 
+    def gather_again(self, host: str) -> Dict[str, Any]:
+        """As `gather`, for a host that may be the task's own while the task is another host's to do.
+
+        Its connection is that of the inventory then, and not that of the host that works for it.
+        """
+        own = self._task_vars["hostvars"].raw_get(host)
+        gathered = self.gather(
+            host, {name: own[name] for name in CONNECTION_VARIABLES if name in own}
+        )
+        for name in CONNECTION_VARIABLES:
+            if name not in own:
+                gathered["settings"].pop(name, None)
+                gathered["errors"].pop(name, None)
+        return gathered
+
     def names_of(
         self, host: str, is_broker: bool, is_server: bool, is_controller: bool = False
     ) -> List[str]:

@@ -117,6 +117,30 @@ def test_all_mistakes_are_told_at_once(preflight):
     }
 
 
+@pytest.mark.parametrize(
+    ("how", "why"),
+    [
+        ({"ansible_connection": "nosuch"}, "the connection plugin 'nosuch' was not found"),
+        ({"ansible_port": "ssh"}, "'ssh' could not be converted to 'int'"),
+        ({"ansible_become": True, "ansible_become_method": "dooas"}, "plugin: 'dooas'"),
+    ],
+    ids=["connection", "port", "become"],
+)
+def test_a_connection_that_ansible_refuses_hides_no_other_finding(preflight, how, why):
+    """Ansible fails before the action has begun, of the first host and of another one."""
+    preflight.spoil("zookeeper", "zookeeper-1", **how)
+    preflight.spoil("kafka", "kafka-2", **how)
+    preflight.spoil("kafka", "kafka-3", kafka_heap="lots")
+    code, found, text = preflight.run()
+    assert code == 2, text
+    assert set(found) >= {"host.unreachable", "settings.bad_value"}, text
+    for host in ("kafka-2", "zookeeper-1"):
+        assert f"[host.unreachable] {host}: ansible_host={host}: it cannot be examined: " in text
+    assert why in text
+    code, _found, text = preflight.run(playbook="playbooks/status.yml")
+    assert "host not reached: zookeeper-1, kafka-2." in text, text
+
+
 def test_an_admin_host_that_is_no_name_hides_no_other_finding(preflight):
     """The task that judges is delegated to it, and Ansible fails by itself where it cannot be."""
     preflight.spoil("kafka", "kafka-3", kafka_broker_id=2)
