@@ -68,6 +68,10 @@ def _chosen(member: Member, product: str) -> Dict[str, List[str]]:
     return {variable: texts for variable, texts in options.items() if texts}
 
 
+# What a JVM says of a heap that the machine cannot give.
+_NO_ROOM = re.compile(r"commit_memory|reserve enough space|insufficient memory", re.IGNORECASE)
+
+
 def check_jvm_options(world: World) -> Iterator[Problem]:
     """Texts that are not options, options that set the heap, and those that the host's JVM refuses."""
     for member in world.members:
@@ -90,7 +94,12 @@ def _options(member: Member, product: str) -> Iterator[Problem]:
     refusal = member.product_facts(product).get("jvm_refusal")
     java = (member.facts or {}).get("java") or {}
     # A Java that does not start at all says nothing about options; it has a finding of its own.
-    if refusal and not java.get("refusal"):
+    if refusal and not java.get("refusal") and _NO_ROOM.search(str(refusal)):
+        heap = f"{product}_heap"
+        reason = f"Java {java.get('version')} does not get so much memory here: {masked_text(str(refusal))}"
+        remedy = f"lower {heap} to what the host can spare"
+        yield found("jvm.options", member.name, heap, member.text(heap), reason, remedy)
+    elif refusal and not java.get("refusal"):
         variable = " and ".join(chosen) or f"{product}_jvm_options"
         options = [masked_option(each) for texts in chosen.values() for each in texts]
         reason = f"Java {java.get('version')} refuses to start with it: {masked_text(str(refusal))}"

@@ -105,6 +105,7 @@ def check_directories(world: World) -> Iterator[Problem]:
         yield from _shared(directories)
         here = [member for member in world.members if member.filesystem == machine]
         yield from _beside_data(directories, here)
+        yield from _around_releases(directories, here)
 
 
 def _shared(directories: List[Directory]) -> Iterator[Problem]:
@@ -235,6 +236,26 @@ def _beside_data(data: List[Directory], members: List[Member]) -> Iterator[Probl
                     each.path,
                     f"{variable} {'lies within it' if within else 'is the same directory'}",
                 )
+
+
+def _around_releases(data: List[Directory], members: List[Member]) -> Iterator[Problem]:
+    """A directory of one instance that has the releases in it, which all instances of the machine share."""
+    releases = [
+        (member, variable, posixpath.normpath(member.text(variable)))
+        for member in members
+        for product, present in (("kafka", member.runs_kafka), ("zookeeper", member.is_server))
+        for variable in (f"{product}_install_dir",)
+        if present and member.text(variable).startswith("/")
+    ]
+    own = [(each.member, each.variable, each.real) for each in data]
+    own += [(member, *place) for member in members for place in _own_places(member)]
+    for member, variable, path in own:
+        for other, install, place in releases:
+            if (place + "/").startswith(path + "/"):
+                what = "is the same directory" if place == path else "lies within it"
+                reason = f"{install} {what}, and teardown.yml would delete the releases with it"
+                hosts = [member.name, other.name]
+                yield found("directories.shared", hosts, f"{variable} and {install}", path, reason)
 
 
 def _dropped(member: Member) -> Iterator[Problem]:

@@ -53,7 +53,9 @@ def test_an_inventory_without_hosts_is_refused(tmp_path, playbook, text):
     if text is not None:
         file.write_text(text)
     text = played("-i", file, f"playbooks/{playbook}.yml", code=2)
-    assert f"[run.no_hosts] -i {file}: no host is in this inventory, so nothing was done." in said(text)
+    assert f"[run.no_hosts] -i {file}: no host is in this inventory, so nothing was done." in said(
+        text
+    )
 
 
 def test_a_run_on_hosts_that_are_no_members_is_refused(tmp_path):

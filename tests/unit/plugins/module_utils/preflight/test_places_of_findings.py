@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import copy
 import tempfile
 
 import pytest
@@ -57,3 +58,18 @@ def test_a_finding_leads_to_its_place(settings, told):
 
 def test_a_name_of_100_characters_is_one():
     assert not [line for line in lines_with(kafka_cluster_name="x" * 100) if "cluster.name" in line]
+
+
+def test_a_heap_that_the_machine_cannot_give_is_told_of_the_heap():
+    """Not of the options beside it, whose remedy would be to correct them."""
+    spoilt = []
+    for raw in RAWS:
+        facts = copy.deepcopy(FACTS[raw.name])
+        if raw.name == "kafka-1":
+            facts["kafka"]["jvm_refusal"] = "os::commit_memory(0x7, 3, 0) failed"
+        settings = {**raw.settings, "kafka_heap": "2g", "kafka_jvm_options": ["-XX:+UseZGC"]}
+        spoilt.append(type(raw)(**dict(raw.__dict__, settings=settings, facts=facts)))
+    lines = [finding.line() for finding in ground.judge(spoilt, ground.VERSIONS).findings]
+    (told,) = [line for line in lines if "jvm.options" in line]
+    assert told.startswith("[jvm.options] kafka-1: kafka_heap=2g: ")
+    assert told.endswith("Remedy: lower kafka_heap to what the host can spare.")
