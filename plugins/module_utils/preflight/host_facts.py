@@ -335,9 +335,11 @@ def _in_force(config_dir: str, started: Dict[str, Any]) -> str:
 
 def jvm_refusal(home: str, options: List[str]) -> Optional[str]:
     """What the JVM in `home` says to these options; None if it starts with them, or takes too long to tell."""
+    # A JVM that gets no memory would leave its report in the working directory, or where the options say.
+    harmless = ["-XX:-AlwaysPreTouch", "-XX:ErrorFile=/dev/null"]
     try:
         done = subprocess.run(
-            [os.path.join(home, "bin", "java"), *options, "-XX:-AlwaysPreTouch", "-version"],
+            [os.path.join(home, "bin", "java"), *options, *harmless, "-version"],
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             timeout=JVM_TIMEOUT_SECONDS,

@@ -305,6 +305,13 @@ def test_what_takes_too_long_to_tell_is_no_refusal(tmp_path, monkeypatch):
     assert host.jvm_refusal(a_java(tmp_path, b"#!/bin/sh\nexec sleep 60\n"), []) is None
 
 
+def test_a_trial_of_options_leaves_no_report(tmp_path):
+    """A JVM that gets no memory for its heap writes hs_err_pid*.log into the working directory."""
+    java = a_java(tmp_path, b'#!/bin/sh\necho "$@"\nexit 1\n')
+    said = host.jvm_refusal(java, ["-Xmx300g", "-XX:ErrorFile=/var/log/crash.log"])
+    assert said.endswith("-XX:ErrorFile=/dev/null -version")
+
+
 def a_java(directory, program):
     """Make an installation of this program; return its home."""
     (directory / "bin").mkdir()
