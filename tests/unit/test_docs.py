@@ -278,8 +278,8 @@ def test_the_readme_says_of_kraft_what_its_table_says():
     rows = [line.split(" | ") for line in page.splitlines() if line.startswith("| ")]
     can = {row[0]: row[-1].lstrip(" |[").startswith("yes") for row in rows}
     readme = " ".join((ROOT / "README.md").read_text(encoding="utf-8").split())
-    told = readme.partition("**All of KRaft**")[2].partition("* **")[0]
-    works, _as, refused = told.partition(" as in ZooKeeper mode")
+    told = readme.partition("**KRaft by default.**")[2].partition("* **")[0]
+    works = told.partition(" as in ZooKeeper mode")[0]
     for word, beginning in [
         ("rolled", "| `rolling_restart.yml`"),
         ("upgraded", "| `rolling_upgrade.yml`"),
@@ -288,9 +288,6 @@ def test_the_readme_says_of_kraft_what_its_table_says():
     ]:
         (row,) = [name for name in can if name.startswith(beginning)]
         assert (word in works) == can[row], word
-    (row,) = [name for name in can if "nodes that are both join or leave the quorum" in name]
-    assert ("nodes which are both join or leave the quorum is refused" in refused) != can[row]
-    assert "drill" not in refused
 
 
 def test_plays_and_tasks_that_a_page_shows_are_there():
