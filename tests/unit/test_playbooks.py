@@ -29,6 +29,7 @@ ONCE_FOR_ALL = {
     "roles/aws/tasks/provision.yml",
     "roles/aws/tasks/delete.yml",
     "playbooks/phases/checked.yml",
+    "playbooks/phases/has_hosts.yml",
     "playbooks/phases/obtain.yml",
     "playbooks/phases/lock.yml",
     "playbooks/phases/reach_before.yml",

@@ -9,6 +9,7 @@ What the running cluster says of them is not asked for here: the modules do, bef
 
 from __future__ import annotations
 
+import re
 from typing import Any, Callable, Iterator, List, Mapping, Sequence, Tuple
 
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.acls.items import (
@@ -63,6 +64,10 @@ PURGES: Mapping[str, Tuple[str, Mapping[str, Any], Callable[[Mapping[str, Any]],
 }
 
 
+# How a module calls an item that has no name of its own.
+_NAMELESS = re.compile(r"^item (\d+) of \w+$")
+
+
 def check_declared_state(world: World) -> Iterator[Problem]:
     """Every item as its module would read it, and that there is somebody to obey it."""
     for cluster in world.clusters:
@@ -90,7 +95,11 @@ def _items(
     yield from _told(hosts, faults, module)
     # Readers rely on the types of all items, and number them.
     for problem in () if faults else read(typed)[1]:
-        place = f"[{', '.join(problem.subjects)}]{problem.setting and f'.{problem.setting}'}"
+        # by its place in the variable, as for other faults
+        subjects = [
+            _NAMELESS.sub(lambda match: str(int(match[1]) - 1), each) for each in problem.subjects
+        ]
+        place = f"[{', '.join(subjects)}]{problem.setting and f'.{problem.setting}'}"
         yield found(
             problem.check,
             hosts,

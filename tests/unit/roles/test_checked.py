@@ -46,7 +46,7 @@ def test_a_run_without_its_preflight_is_refused(playbook):
 
 
 @pytest.mark.parametrize("text", [None, "", "all: {}", "all: {hosts: [kafka-1]}"])
-@pytest.mark.parametrize("playbook", ["preflight", "stop"])
+@pytest.mark.parametrize("playbook", ["preflight", "stop", "aws_provision"])
 def test_an_inventory_without_hosts_is_refused(tmp_path, playbook, text):
     """A path that is mistyped, a file that is empty or that Ansible cannot read."""
     file = tmp_path / "my-inventory.yml"

@@ -147,9 +147,17 @@ def parse_acls(items: Sequence[Any]) -> Tuple[List[Wanted], Tuple[Problem, ...]]
                 found[wanted.binding] = wanted if first is None else _both(first, wanted)
         except _Wrong as error:
             check, option, reason, remedy = error.args
-            problems.append(Problem(check, reason, remedy, (f"item {number} of acls",), option))
+            where = (f"item {number} of acls",)
+            problems.append(Problem(check, reason, remedy, where, option, _written(item, option)))
     problems += _opposites(found)
     return list(found.values()), tuple(problems)
+
+
+def _written(item: Any, option: str) -> str:
+    """The value of an option as somebody has written it, "" where there is none."""
+    value = item.get(option) if isinstance(item, Mapping) else None
+    texts = value if isinstance(value, (list, tuple)) else [] if value is None else [value]
+    return ", ".join(map(str, texts))
 
 
 def _both(first: Wanted, second: Wanted) -> Wanted:

@@ -47,6 +47,11 @@ def lines(**settings):
             "kafka_quotas[0].state=absnt: not one of present, absent",
             "did you mean `absent`?",
         ),
+        (
+            {"kafka_acls": [{"principal": "User:a", "topic": "x", "operations": ["reed"]}]},
+            "kafka_acls[0].operations=reed: there is no operation reed",
+            "ansible-doc kafkaops.cluster.kafka_acls",
+        ),
         ({"kafka_acls_purge": {"nosuch": 1}}, "kafka_acls_purge.nosuch=...", "use principals,"),
         (
             {"kafka_acls_purge": {"principals": ["User:a"]}},
