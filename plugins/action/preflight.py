@@ -150,6 +150,15 @@ class ActionModule(ActionBase):
 
     def run(self, tmp: Any = None, task_vars: Any = None) -> Dict[str, Any]:
         """Run one phase; see the module's documentation for what comes back."""
+        if self._task.args.get("phase") != "collect":
+            return self._run(tmp, task_vars)
+        try:
+            return self._run(tmp, task_vars)
+        except AnsibleError as error:
+            # What has come so far is no matter of the host's connection.
+            return {"failed": True, "begun": True, "msg": str(error)}
+
+    def _run(self, tmp: Any, task_vars: Any) -> Dict[str, Any]:
         result = super().run(tmp, task_vars)
         _validated, arguments = self.validate_argument_spec(
             argument_spec={
@@ -428,15 +437,18 @@ class ActionModule(ActionBase):
     def _raws(self, inventory: Inventory, task_vars: Any) -> List[Raw]:
         # Ansible itself has refused these before it called this action: no such connection, port or become.
         untried: Dict[str, str] = {}
+        outside: Dict[str, str] = {}
         collected = {}
         for host in task_vars["ansible_play_hosts_all"]:
             entry = inventory.raw_variables(host).get(COLLECTED)
             if isinstance(entry, Mapping) and entry.get("failed"):
-                untried[host] = first_line(entry.get("msg")).replace("Task failed: ", "", 1)
+                untried[host] = _untried(host, entry)
             elif isinstance(entry, Mapping) and entry.get("member"):
                 collected[host] = (entry, True)
         for entry in (task_vars.get(OUTSIDE) or {}).get("results") or []:
-            if entry.get("member"):
+            if entry.get("failed"):
+                outside[entry["item"]] = _untried(entry["item"], entry)
+            elif entry.get("member"):
                 collected[entry["item"]] = (entry, False)
         wanted = {host for entry, _in_play in collected.values() for host in entry["siblings"]}
         raws = []
@@ -447,9 +459,8 @@ class ActionModule(ActionBase):
                 if not gathered["runs_kafka"] and not gathered["is_server"]:
                     continue  # in the group of controllers, and of no cluster
                 gathered["settings"] = masked_settings(gathered["settings"])
-                why = "it was not asked"
-                if in_play:
-                    why = f"it cannot be examined: {untried[host]}"
+                known = untried.get(host) or outside.get(host)
+                why = f"it cannot be examined: {known}" if known else "it was not asked"
                 raws.append(raw_of(host, gathered, unreachable=why, in_play=in_play))
                 continue
             entry = plain(entry)
@@ -465,6 +476,16 @@ class ActionModule(ActionBase):
                 )
             )
         return raws
+
+
+def _untried(host: str, entry: Mapping[str, Any]) -> str:
+    """Why Ansible has not even begun to look at a host; raises what went wrong after that."""
+    told = first_line(entry.get("msg"))
+    if entry.get("begun"):
+        raise AnsibleActionFail(f"{host}: {told}")
+    if "loop_control" in told:  # of a loop's item Ansible tells what failed after that
+        return "Ansible does not take its connection, port or become as they are"
+    return told.replace("Task failed: ", "", 1)
 
 
 def _no_member(inventory: Inventory, task_vars: Any) -> List[Problem]:

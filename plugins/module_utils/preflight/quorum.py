@@ -336,6 +336,16 @@ def _left_out(cluster: Cluster) -> Iterator[Problem]:
             _group(cluster),
             "it does not vote yet, and this run is without it",
         )
+    leavers = [each for each in cluster.brokers if each not in cluster.staying_brokers]
+    running_on = [each.name for each in leavers if not each.in_play]
+    if running_on:
+        yield found(
+            "quorum.left_out",
+            running_on,
+            "controllers_leave",
+            ",".join(running_on),
+            "it is to leave, and this run is without it, so that it would go on as a broker without a vote",
+        )
 
 
 def _votes_again(cluster: Cluster) -> Iterator[Problem]:

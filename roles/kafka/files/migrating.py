@@ -9,19 +9,24 @@ that alone moves the leaders of a dead broker. Afterwards it is the controllers 
 after a session of 9 s, whatever ZooKeeper says. So they are told as in KRaft mode: see fencing.py, whose proof of death
 holds here, too. The start waits for ZooKeeper only: controllers may still have to come.
 
+Its last clean exit in this phase is followed by a start in KRaft, whose guard knows a clean exit by an epoch that this
+one does not leave. So it is unregistered then, and that start registers it anew.
+
 Standard library of Python 3.6 only, for the reasons that registration.py has.
 """
 
 import sys
+import time
 
 sys.dont_write_bytecode = True  # what lies beside this file is a generation, and compared
 
 # pylint: disable=wrong-import-position
 from fencing import Node, clean_epoch  # noqa: E402
-from registration import Broker, main  # noqa: E402
+from registration import Broker, is_alive, main  # noqa: E402
 
 # A broker registers with the controllers right after ZooKeeper, if they are there.
 CONTROLLERS_SECONDS = 5
+REMEMBER_SECONDS = 600
 
 
 class Member(Node):
@@ -64,12 +69,21 @@ class Migrating(Broker):
     def wait_until_registered(self, say, **patience):
         """Return when this start's process has registered in ZooKeeper, and with controllers that are there."""
         super().wait_until_registered(say, **patience)
-        self.member.wait_until_registered(lambda text: None, patience=CONTROLLERS_SECONDS)
+        end = time.monotonic() + CONTROLLERS_SECONDS
+        while time.monotonic() < end:
+            started = self.record("started.json")
+            if not is_alive(started) or self.member.has_registered(started["pid"]):
+                return
+            time.sleep(0.1)
 
     def remember_registration(self, pid):
         """Return when process `pid`, which started this one, has registered with both, or ends."""
         super().remember_registration(pid)
-        self.member.remember_registration(pid)
+        # Where no controllers come, the log is read at the end, and not each second until then.
+        end = time.monotonic() + REMEMBER_SECONDS
+        while time.monotonic() < end and not self.member.has_registered(pid):
+            if self.member.has_ended(pid, 1.0):
+                return
 
 
 if __name__ == "__main__":

@@ -390,15 +390,20 @@ class Instance:
     def wait_until_registered(self, say, patience=READY_SECONDS):
         """Return when the log tells of a registration that was not known before the start.
 
-        Also `patience` seconds after the JVM has begun, which in ZooKeeper mode is after ZooKeeper has answered.
+        Also `patience` seconds after the JVM has begun, which in ZooKeeper mode is after ZooKeeper has answered, and
+        when the process has ended: nobody starts it again before this returns.
         """
         if not self.registers:
             return
-        deadline = None
+        deadline, was_alive = None, False
         while deadline is None or time.monotonic() < deadline:
             started = self.record("started.json")
-            if is_alive(started):
-                if self._has_registered(started["pid"]):
+            if not is_alive(started):
+                if was_alive:
+                    return
+            else:
+                was_alive = True
+                if self.has_registered(started["pid"]):
                     return
                 if deadline is None and runs_java(started["pid"]):
                     deadline = time.monotonic() + patience
@@ -407,10 +412,10 @@ class Instance:
 
     def remember_registration(self, pid):
         """Return when process `pid`, which started this one, has registered, or ends."""
-        while self.registers and not self._has_registered(pid) and not self.has_ended(pid, 1.0):
+        while self.registers and not self.has_registered(pid) and not self.has_ended(pid, 1.0):
             pass
 
-    def _has_registered(self, pid):
+    def has_registered(self, pid):
         """Whether the log tells of a registration of process `pid`, which is remembered: logs rotate."""
         # Both are written anew at each start: until then they tell of an earlier one.
         noted = self.record(self.BEFORE)

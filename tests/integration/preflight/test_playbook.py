@@ -137,6 +137,9 @@ def test_a_connection_that_ansible_refuses_hides_no_other_finding(preflight, how
     for host in ("kafka-2", "zookeeper-1"):
         assert f"[host.unreachable] {host}: ansible_host={host}: it cannot be examined: " in text
     assert why in text
+    # nor does that of a member outside of --limit
+    code, found, text = preflight.run("--limit", "all:!kafka-2:!zookeeper-1")
+    assert "settings.bad_value" in found and code == 2, text
     code, _found, text = preflight.run(playbook="playbooks/status.yml")
     assert "host not reached: zookeeper-1, kafka-2." in text, text
 

@@ -123,3 +123,14 @@ def test_the_quorum_of_a_node_is_empty_with_zookeeper(quorum, expected):
         "inventory_hostname": "kafka-4",
     }
     assert evaluated("kafka", "__kafka_quorum", given) == expected
+
+
+@pytest.mark.parametrize(
+    ("registered", "holders", "expected"),
+    [([1, 5], [1], [5]), ([1], [1, 5], [5]), ([1], [1], [])],
+)
+def test_only_who_is_known_still_is_emptied(registered, holders, expected):
+    """Of two that leave, an earlier run may have stopped one; Kafka refuses to empty who is nowhere."""
+    seen = {"brokers": [{"id": each} for each in registered], "replica_holders": holders}
+    given = {"__kafka_before": seen, **about("5")}
+    assert list(evaluated("kafka", "__kafka_emptied_there", given)) == expected

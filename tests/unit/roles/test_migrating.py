@@ -120,6 +120,15 @@ def test_both_registrations_are_remembered_beside_each_other(tmp_path, controlle
     assert "fenced and unregistered broker 1 of epoch 191" in broker.release(ended)
 
 
+def test_a_process_that_has_ended_meanwhile_is_not_waited_for(tmp_path, monkeypatch):
+    """Nobody starts it again before."""
+    broker = make_broker(tmp_path, [NOBODY], log="")
+    monkeypatch.setattr(migrating, "CONTROLLERS_SECONDS", 600)
+    monkeypatch.setattr(migrating.Broker, "wait_until_registered", lambda self, say: None)
+    (tmp_path / "started.json").write_text(json.dumps(DEAD))
+    broker.wait_until_registered([].append)
+
+
 def test_controllers_that_are_not_there_yet_do_not_hold_a_start_up(tmp_path, monkeypatch):
     monkeypatch.setattr(migrating, "CONTROLLERS_SECONDS", 0.3)
     broker = make_broker(tmp_path, [NOBODY], log=ZOOKEEPERS % CZXID)

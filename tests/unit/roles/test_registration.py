@@ -11,6 +11,8 @@ import os
 import shutil
 import subprocess
 import sys
+import threading
+import time
 from pathlib import Path
 
 import pytest
@@ -275,6 +277,20 @@ def test_ready_does_not_wait_for_ever_for_a_log_that_tells_nothing(tmp_path, not
             broker.note(None, start.process.pid)
         broker.wait_until_registered(said.append, patience=0.3)
     assert "does not tell of a registration after 0.3 s" in said[0]
+
+
+def test_ready_does_not_wait_for_a_process_that_has_ended(tmp_path):
+    """systemd starts it again when this has returned."""
+    broker, said = make_broker(tmp_path), []
+    with Start(tmp_path) as start:
+        waiting = threading.Thread(target=broker.wait_until_registered, args=(said.append, 60))
+        waiting.start()
+        time.sleep(0.5)
+        start.process.kill()
+        start.process.wait()
+        waiting.join(10)
+        assert not waiting.is_alive()
+    assert said == []
 
 
 def test_ready_returns_with_the_registration(tmp_path):

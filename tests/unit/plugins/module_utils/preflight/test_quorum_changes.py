@@ -290,6 +290,9 @@ def test_a_node_that_is_a_broker_too_joins_and_leaves_as_both(tmp_path):
     # as few brokers are waited for, asked, and counted on
     assert [each["host"] for each in verdict.result["brokers"][CLUSTER]] == ["kafka-1"]
     assert [each["host"] for each in verdict.result["nodes"][CLUSTER]] == NODES
+    # outside of --limit it would be emptied, lose its vote, and go on as a broker
+    limited = {**asked, "raw": {"kafka-3": {"in_play": False}}, **changing("kafka-2", "kafka-3")}
+    assert told(verdict_of(kraft(), tmp_path, **limited))["quorum.left_out"] == ["kafka-3"]
     everybody = verdict_of(kraft(), tmp_path, **asked, **changing(*NODES))
     assert "quorum.size" in told(everybody)
     both = {"hosts": {name: {"ansible_host": f"{name}.example.com"} for name in NEW}}
