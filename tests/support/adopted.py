@@ -37,7 +37,7 @@ class Played:
     @property
     def lines(self) -> dict[str, str]:
         """Kind of state to what state.yml said of it."""
-        return dict(re.findall(rf"^ +- '?({KINDS}) +(.*?)'?$", self.text, re.MULTILINE))
+        return dict(re.findall(rf"^ +({KINDS}) +(.*)$", self.text, re.MULTILINE))
 
 
 def hosts_of(cluster: SecuredCluster, user: str = "admin") -> dict[str, Any]:
