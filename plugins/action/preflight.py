@@ -150,11 +150,11 @@ class ActionModule(ActionBase):
 
     def run(self, tmp: Any = None, task_vars: Any = None) -> Dict[str, Any]:
         """Run one phase; see the module's documentation for what comes back."""
-        if self._task.args.get("phase") != "collect":
-            return self._run(tmp, task_vars)
         try:
             return self._run(tmp, task_vars)
         except AnsibleError as error:
+            if self._task.args.get("phase") != "collect":
+                raise
             # What has come so far is no matter of the host's connection.
             return {"failed": True, "begun": True, "msg": str(error)}
 
@@ -437,30 +437,32 @@ class ActionModule(ActionBase):
     def _raws(self, inventory: Inventory, task_vars: Any) -> List[Raw]:
         # Ansible itself has refused these before it called this action: no such connection, port or become.
         untried: Dict[str, str] = {}
-        outside: Dict[str, str] = {}
         collected = {}
+        failed_here = set()
         for host in task_vars["ansible_play_hosts_all"]:
             entry = inventory.raw_variables(host).get(COLLECTED)
             if isinstance(entry, Mapping) and entry.get("failed"):
                 untried[host] = _untried(host, entry)
+                failed_here.add(host)
             elif isinstance(entry, Mapping) and entry.get("member"):
                 collected[host] = (entry, True)
         for entry in (task_vars.get(OUTSIDE) or {}).get("results") or []:
             if entry.get("failed"):
-                outside[entry["item"]] = _untried(entry["item"], entry)
+                untried[entry["item"]] = _untried(entry["item"], entry)
             elif entry.get("member"):
                 collected[entry["item"]] = (entry, False)
         wanted = {host for entry, _in_play in collected.values() for host in entry["siblings"]}
         raws = []
-        for host in sorted(wanted | set(collected) | set(untried)):
-            entry, in_play = collected.get(host) or (None, host in untried)
+        for host in sorted(wanted | set(collected) | failed_here):
+            entry, in_play = collected.get(host) or (None, host in failed_here)
             if entry is None:
                 gathered = inventory.gather_again(host)
                 if not gathered["runs_kafka"] and not gathered["is_server"]:
                     continue  # in the group of controllers, and of no cluster
                 gathered["settings"] = masked_settings(gathered["settings"])
-                known = untried.get(host) or outside.get(host)
-                why = f"it cannot be examined: {known}" if known else "it was not asked"
+                why = "it was not asked"
+                if host in untried:
+                    why = f"it cannot be examined: {untried[host]}"
                 raws.append(raw_of(host, gathered, unreachable=why, in_play=in_play))
                 continue
             entry = plain(entry)

@@ -256,7 +256,7 @@ quorums:
 voters:
   description:
     - By cluster, the controllers that vote when the run has ended (C(stay)), and those that do not any more (C(leave)), with the id of the directory that
-      each had before the run. Both are empty in ZooKeeper mode.
+      each had before the run. C(brokers_leave) has the ids of the brokers among those that leave. All are empty in ZooKeeper mode.
   returned: with phase judge
   type: dict
   sample: {local: {stay: [], leave: []}}

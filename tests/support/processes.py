@@ -10,6 +10,12 @@ import signal
 from pathlib import Path
 
 
+def start_record(pid: int) -> dict:
+    """Return what the launcher notes of a process that it has started: its id, and when it began."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(") ")[2].split()
+    return {"pid": pid, "start_ticks": int(fields[19])}
+
+
 def _children() -> dict:
     """Return pid -> the pids of its children, of all processes of this machine."""
     found: dict = {}

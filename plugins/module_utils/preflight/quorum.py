@@ -472,15 +472,17 @@ def _settings_of_controllers(cluster: Cluster) -> Iterator[Problem]:
 
 
 def voters_of(cluster: Cluster) -> Dict[str, Any]:
-    """{stay, leave, now, asked}: the controllers that vote at the end of this run, those that do not any more, and
-    the ids of those that vote now; of these none where the quorum does not answer. `asked`: whether brokers know
-    of a quorum at all, as in the middle of a migration they do not."""
+    """{stay, leave, brokers_leave, now, asked}: the controllers that vote at the end of this run, those that do not any
+    more, the ids of the brokers among these, and the ids of those that vote now; of these none where the quorum does
+    not answer. `asked`: whether brokers know of a quorum at all, as in the middle of a migration they do not.
+    """
     ids, _servers = identities(cluster)
     leavers = [each for each in cluster.controllers if each not in cluster.voters]
     told = (cluster.snapshot.voters if cluster.snapshot else None) or ()
     return {
         "stay": as_voters(cluster.voters, ids),
         "leave": as_voters(leavers, ids),
+        "brokers_leave": sorted(ids[each.name] for each in leavers if each.is_broker),
         "now": sorted(told),
         "asked": not any(map(in_zookeeper, cluster.brokers)),
     }

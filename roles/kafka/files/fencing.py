@@ -187,6 +187,8 @@ class Node(Instance):
     REGISTERED = REGISTERED
     MARK = MARK
     KNOWN_BY, ONCE = "epoch", True
+    # Of a broker of which nobody knows with what it has registered.
+    UNKNOWN = "the registration stays: the log does not say which one was ours"
 
     def __init__(self, properties, log, state):
         super().__init__(properties, log, state)
@@ -234,9 +236,7 @@ class Node(Instance):
         if "controller" in self.roles and not clean:
             led = led_epoch(self.metadata_dir, self.id)
         if known is None and led is None:
-            if self.registers:
-                return "the registration stays: the log does not say which one was ours"
-            return ""
+            return self.UNKNOWN if self.registers else ""
         self.refusals.clear()
         election = Election(self, led) if led is not None else None
         try:

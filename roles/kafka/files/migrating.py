@@ -33,14 +33,12 @@ class Member(Node):
     """The broker as the controllers know it: one that does not vote, and whose settings do not say its role."""
 
     BEFORE, SINCE = "registration-kraft.json", "registered-kraft.json"
+    # It may not have met the controllers yet.
+    UNKNOWN = ""
 
     def __init__(self, properties, log, state):
         super().__init__(properties, log, state)
         self.roles = ["broker"]
-
-    def release(self, record, starts=False, leaves=False):
-        """Tell the controllers that the process of `record` is dead, if it has met them."""
-        return super().release(record, starts, leaves) if self.registration_of(record) else ""
 
     def _ended_cleanly(self, epoch):
         # With metadata in ZooKeeper a broker leaves -1 there, whatever its epoch was; each start takes the mark away.

@@ -21,6 +21,7 @@ from types import SimpleNamespace
 
 import pytest
 
+from tests.support.processes import start_record
 from tests.support.told_controller import ELIGIBLE, FILES, OF_3, OF_4, fencing, told_controllers
 from tests.support.told_log import altered, batch, change, partition, registered, written
 
@@ -322,8 +323,7 @@ def test_a_registration_that_has_left_the_logs_is_told_all_the_same(tmp_path, co
 def test_doubts_are_named_and_nobody_is_asked(tmp_path, controllers):
     leader, other = controllers(), controllers()
     ports = [leader.port, other.port, NOBODY]
-    fields = Path("/proc/self/stat").read_text().rpartition(") ")[2].split()
-    alive = {"pid": os.getpid(), "start_ticks": int(fields[19])}
+    alive = start_record(os.getpid())
     node = make_node(tmp_path / "a", ports)
     assert node.release({}) == ""
     assert "is alive" in node.release(alive) and "is alive" in node.release(alive, leaves=True)

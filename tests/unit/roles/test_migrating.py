@@ -16,6 +16,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.processes import start_record
 from tests.support.told_controller import FILES, migrating, told_controllers
 
 DEAD = {"pid": 2**22 + 1, "start_ticks": 1}
@@ -63,11 +64,6 @@ def make_broker(tmp_path, ports, log=ZOOKEEPERS % CZXID + CONTROLLERS % EPOCH, c
     )
 
 
-def alive():
-    fields = Path("/proc/self/stat").read_text().rpartition(") ")[2].split()
-    return {"pid": os.getpid(), "start_ticks": int(fields[19])}
-
-
 def test_the_controllers_are_told_though_zookeeper_is_away(tmp_path, controllers):
     leader, other = controllers(), controllers(heartbeat=[41])
     broker = make_broker(tmp_path, [leader.port, other.port, NOBODY])
@@ -80,7 +76,7 @@ def test_the_controllers_are_told_though_zookeeper_is_away(tmp_path, controllers
 def test_who_lives_keeps_both_and_that_is_said_once(tmp_path, controllers):
     leader, other = controllers(), controllers()
     broker = make_broker(tmp_path, [leader.port, other.port, NOBODY])
-    said = broker.release(alive())
+    said = broker.release(start_record(os.getpid()))
     assert said == f"process {os.getpid()} is alive, its registration stays"
     assert broker.release({}) == "" and leader.asked == other.asked == []
 
@@ -132,12 +128,9 @@ def test_a_process_that_has_ended_meanwhile_is_not_waited_for(tmp_path, monkeypa
 def test_controllers_that_are_not_there_yet_do_not_hold_a_start_up(tmp_path, monkeypatch):
     monkeypatch.setattr(migrating, "CONTROLLERS_SECONDS", 0.3)
     broker = make_broker(tmp_path, [NOBODY], log=ZOOKEEPERS % CZXID)
-    (tmp_path / "started.json").write_text(json.dumps(alive()))
+    (tmp_path / "started.json").write_text(json.dumps(start_record(os.getpid())))
     for name in ("registration.json", "registration-kraft.json"):
         (tmp_path / name).write_text(json.dumps({"czxid": None, "pid": os.getpid()}))
-    monkeypatch.setitem(
-        broker.member.wait_until_registered.__func__.__globals__, "runs_java", lambda pid: True
-    )
     said = []
     broker.wait_until_registered(said.append)
     assert said == [] and broker.record("registered.json")["czxid"] == CZXID

@@ -22,6 +22,7 @@ from hypothesis import strategies as st
 from ansible_collections.kafkaops.cluster.plugins.module_utils.configuration.kafka import (
     properties_text,
 )
+from tests.support.processes import start_record
 
 FILE = Path(__file__).resolve().parents[3] / "roles" / "kafka" / "files" / "registration.py"
 spec = importlib.util.spec_from_file_location("registration", FILE)
@@ -129,8 +130,7 @@ def test_settings_are_read_as_they_were_written(tmp_path):
 
 
 def test_a_recycled_pid_is_not_the_process():
-    fields = Path("/proc/self/stat").read_text().rpartition(") ")[2].split()
-    assert registration.is_alive({"pid": os.getpid(), "start_ticks": int(fields[19])})
+    assert registration.is_alive(start_record(os.getpid()))
     assert not registration.is_alive({"pid": os.getpid(), "start_ticks": 1})
     assert not registration.is_alive({"pid": 2**22 + 1, "start_ticks": 1})
     for damaged in ({}, {"pid": "x"}, {"pid": None, "start_ticks": 3}):
@@ -225,8 +225,7 @@ DEAD = {"pid": 2**22 + 1, "start_ticks": 1}
 
 def test_doubts_are_named_and_nothing_is_tried(tmp_path):
     broker = make_broker(tmp_path)
-    fields = Path("/proc/self/stat").read_text().rpartition(") ")[2].split()
-    alive = {"pid": os.getpid(), "start_ticks": int(fields[19])}
+    alive = start_record(os.getpid())
     assert broker.release({}) == ""
     assert "is alive" in broker.release(alive)
     assert "left to the session timeout" in broker.release(DEAD)  # nobody listens at port 9
@@ -256,8 +255,7 @@ class Start:
     def __init__(self, tmp_path, name="java"):
         shutil.copy("/bin/sleep", tmp_path / name)
         self.process = subprocess.Popen([str(tmp_path / name), "600"])
-        fields = Path(f"/proc/{self.process.pid}/stat").read_text().rpartition(") ")[2].split()
-        record = {"pid": self.process.pid, "start_ticks": int(fields[19])}
+        record = start_record(self.process.pid)
         (tmp_path / "started.json").write_text(json.dumps(record))
 
     def __enter__(self):

@@ -22,12 +22,11 @@ def meanwhile(
     over = threading.Event()
 
     def again_and_again() -> None:
-        if at_once:
+        pause = 0.0 if at_once else every
+        while not over.wait(pause):
             with suppress(Exception):
                 look()
-        while not over.wait(every):
-            with suppress(Exception):
-                look()
+            pause = every
 
     thread = threading.Thread(target=again_and_again, name=name, daemon=True)
     thread.start()

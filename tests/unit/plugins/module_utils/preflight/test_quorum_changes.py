@@ -287,6 +287,7 @@ def test_a_node_that_is_a_broker_too_joins_and_leaves_as_both(tmp_path):
         ("kafka-2", True),
         ("kafka-3", True),
     ]
+    assert verdict.result["voters"][CLUSTER]["brokers_leave"] == [2, 3]
     # as few brokers are waited for, asked, and counted on
     assert [each["host"] for each in verdict.result["brokers"][CLUSTER]] == ["kafka-1"]
     assert [each["host"] for each in verdict.result["nodes"][CLUSTER]] == NODES
