@@ -18,6 +18,7 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.masking import (
     masked_text,
     masked_url,
 )
+from ansible_collections.kafkaops.cluster.plugins.module_utils.wording import shown
 
 ERROR = "error"
 WARNING = "warning"
@@ -38,8 +39,8 @@ class Problem:
 
     `check` is its stable id, as in the catalogue (`identity.duplicate_myid`); `subjects` name the
     hosts, topics or files that it concerns; `setting` and `value` are the input that led to it
-    (`value` is text that may be shown: a secret is masked before it gets here, but for the password of
-    a URL, which every problem hides); `reason` and
+    (`value` may be of any type, and becomes text as people write it; a secret is masked before it gets here,
+    but for the password of a URL, which every problem hides); `reason` and
     `remedy` are sentences without their full stop.
     """
 
@@ -48,10 +49,12 @@ class Problem:
     remedy: str
     subjects: Tuple[str, ...] = ()
     setting: str = ""
-    value: str = ""
+    value: Any = ""
     level: str = ERROR
 
     def __post_init__(self) -> None:
+        if not isinstance(self.value, str):
+            object.__setattr__(self, "value", shown(self.value))
         # Whoever refuses an address shows it, and one may have a password.
         for name in ("value", "reason", "remedy"):
             text = getattr(self, name)

@@ -14,6 +14,8 @@ import re
 from datetime import datetime, timedelta, timezone
 from typing import Any, Mapping, Optional, Sequence
 
+from ansible_collections.kafkaops.cluster.plugins.module_utils.wording import shown
+
 UNLIMITED = -1
 LONG_MAX = 2**63 - 1
 
@@ -36,7 +38,7 @@ _FORMS = re.compile(r"([0-9]+) ?([A-Za-z]+)\Z")
 
 def _parse(value: Any, units: Mapping[str, int], endless: str, what: str, forms: str) -> int:
     if isinstance(value, bool) or not isinstance(value, (int, str)):
-        raise ValueError(f"{value!r} is not a {what}; write {forms}")
+        raise ValueError(f"{shown(value)} is not a {what}; write {forms}")
     text = str(value).strip()
     if text == endless:
         return UNLIMITED
@@ -89,7 +91,7 @@ def parse_share(value: Any) -> float:
     match = _SHARE.match(value.strip()) if isinstance(value, str) else None
     share = float(match.group(1)) / 100 if match else 0.0
     if not 0 < share <= 1:
-        raise ValueError(f"{value!r} is not a share; write a percentage from 1% to 100%")
+        raise ValueError(f"{shown(value)} is not a share; write a percentage from 1% to 100%")
     return share
 
 
@@ -129,7 +131,7 @@ def parse_moment_ms(value: Any, now_ms: int) -> int:
     """
     forms = '"2026-01-31T08:00:00Z", "2h" for two hours ago, or milliseconds since 1970'
     if isinstance(value, bool) or not isinstance(value, (int, str)):
-        raise ValueError(f"{value!r} is not a moment; write {forms}")
+        raise ValueError(f"{shown(value)} is not a moment; write {forms}")
     text = str(value).strip()
     if re.match(r"[0-9]+\Z", text):
         if not _MOMENT_MIN_MS <= int(text) <= LONG_MAX:

@@ -12,6 +12,8 @@ import difflib
 import re
 from typing import Any, Iterable, Optional
 
+from ansible_collections.kafkaops.cluster.plugins.module_utils.wording import shown
+
 NAME_MAX = 249
 _NAME = re.compile(r"[A-Za-z0-9._-]+\Z")
 
@@ -38,9 +40,7 @@ def unclear_name(name: Any) -> str:
     what = "boolean" if isinstance(name, bool) else "number"
     if not isinstance(name, (bool, int, float)):
         return f"a name must be text, not {type(name).__name__}"
-    return (
-        f"YAML reads what is written here as the {what} {name}, as it does with yes, 0123 and 12:30"
-    )
+    return f"YAML reads what is written here as the {what} {shown(name)}, as it does with yes, 0123 and 12:30"
 
 
 def collision_key(name: str) -> str:

@@ -20,7 +20,7 @@ OPERATION_MAX_SECONDS = 86400
 
 def out_of_range(option: str, value: Any, reason: str, remedy: str) -> AdminError:
     """Return the error to raise for an option whose value is outside what can be."""
-    return AdminError(Problem("options.range", reason, remedy, setting=option, value=str(value)))
+    return AdminError(Problem("options.range", reason, remedy, setting=option, value=value))
 
 
 def checked_seconds(option: str, value: float, most: float) -> float:

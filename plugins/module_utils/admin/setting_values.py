@@ -11,12 +11,13 @@ from __future__ import annotations
 import math
 import re
 from decimal import Decimal
-from typing import Any, Optional
+from typing import Any, Optional, Tuple
 
 from ansible_collections.kafkaops.cluster.plugins.module_utils.units import (
     parse_duration_ms,
     parse_size_bytes,
 )
+from ansible_collections.kafkaops.cluster.plugins.module_utils.wording import shown
 
 INTEGER = re.compile(r"-?[0-9]+\Z")
 _NUMBER = re.compile(r"-?[0-9]+(\.[0-9]+)?([eE]-?[0-9]+)?\Z")
@@ -29,6 +30,12 @@ THROTTLED_REPLICAS = (
 _LIST_KEYS = frozenset(("cleanup.policy", *THROTTLED_REPLICAS))
 _CLEANUP_CHOICES = ("delete", "compact", "compact,delete")
 CLEANUP_REMEDY = "use delete, compact, or compact,delete"
+
+
+def reason_and_remedy(error: ValueError, remedy: str) -> Tuple[str, str]:
+    """What is wrong with a value, and what to write, of a reader's `REASON; REMEDY`; `remedy` where it has none."""
+    reason, _semicolon, told = str(error).partition("; ")
+    return reason, told or remedy
 
 
 def cleanup_policy(value: Any) -> str:
@@ -59,7 +66,7 @@ def canonical_value(key: str, value: Any) -> Optional[str]:
     if isinstance(value, int):
         return str(value)
     if not isinstance(value, str):
-        raise ValueError(f"a value must be a text, number, boolean or list, not {value!r}")
+        raise ValueError(f"a value must be a text, number, boolean or list, not {shown(value)}")
     text = value.strip()
     if text.lower() in ("true", "false"):
         return text.lower()

@@ -9,7 +9,6 @@ What the running cluster says of them is not asked for here: the modules do, bef
 
 from __future__ import annotations
 
-import re
 from typing import Any, Callable, Iterator, List, Mapping, Sequence, Tuple
 
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.acls.items import (
@@ -38,7 +37,10 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.users.items
     USER_ITEM,
     parse_users,
 )
-from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.findings import found
+from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.findings import (
+    found,
+    found_in_list,
+)
 from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.members import Member
 from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.variables import (
     Fault,
@@ -62,10 +64,6 @@ PURGES: Mapping[str, Tuple[str, Mapping[str, Any], Callable[[Mapping[str, Any]],
     "kafka_acls_purge": ("kafka_acls", ACL_PURGE_OPTION, acl_purge_from),
     "kafka_quotas_purge": ("kafka_quotas", PURGE_OPTION, purge_from),
 }
-
-
-# How a module calls an item that has no name of its own.
-_NAMELESS = re.compile(r"^item (\d+) of \w+$")
 
 
 def check_declared_state(world: World) -> Iterator[Problem]:
@@ -95,19 +93,7 @@ def _items(
     yield from _told(hosts, faults, module)
     # Readers rely on the types of all items, and number them.
     for problem in () if faults else read(typed)[1]:
-        # by its place in the variable, as for other faults
-        subjects = [
-            _NAMELESS.sub(lambda match: str(int(match[1]) - 1), each) for each in problem.subjects
-        ]
-        place = f"[{', '.join(subjects)}]{problem.setting and f'.{problem.setting}'}"
-        yield found(
-            problem.check,
-            hosts,
-            f"{variable}{place}",
-            problem.value,
-            problem.reason,
-            problem.remedy,
-        )
+        yield found_in_list(problem, hosts, variable, typed)
 
 
 def _purge(
@@ -158,4 +144,6 @@ def _no_authorizer(member: Member, hosts: List[str]) -> Iterator[Problem]:
     other = isinstance(config, Mapping) and config.get("authorizer.class.name")
     if member.items("kafka_acls") and not (member.get("kafka_authorizer") or other):
         told = NO_AUTHORIZER
-        yield found(told.check, hosts, "kafka_acls", "", told.reason, told.remedy)
+        yield found(
+            told.check, hosts, "kafka_acls", member.items("kafka_acls"), told.reason, told.remedy
+        )

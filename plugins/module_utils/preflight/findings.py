@@ -13,16 +13,20 @@ from __future__ import annotations
 
 import functools
 import os
+import re
 from dataclasses import dataclass, replace
 from typing import Any, Dict, Iterable, List, Mapping, Sequence
 
 from ansible.module_utils.common.yaml import yaml_load
 
+from ansible_collections.kafkaops.cluster.plugins.module_utils.masking import masked
 from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.ids import natural_key
 from ansible_collections.kafkaops.cluster.plugins.module_utils.problem import LEVELS, Problem
+from ansible_collections.kafkaops.cluster.plugins.module_utils.wording import shown
 
-SHOWN_VALUE_CHARACTERS = 160
 HOST = "host"
+# How a module calls an item that has no name of its own: by its place, from 0 on.
+_PLACE = re.compile(r"\w+\[(\d+)\]\Z")
 _CATALOGUE_FILE = os.path.join(os.path.dirname(__file__), "../../../meta/problems.yml")
 
 
@@ -49,26 +53,6 @@ def catalogue() -> Mapping[str, Check]:
     return {check: Check(id=check, **entry) for check, entry in entries.items()}
 
 
-def shown(value: Any) -> str:
-    """A value as people write it in an inventory, cut where it is long."""
-    if isinstance(value, bool):
-        text = "true" if value else "false"
-    elif value is None:
-        text = "null"
-    elif isinstance(value, str):
-        text = value if value else '""'
-    elif isinstance(value, (list, tuple)):
-        text = f"[{', '.join(shown(item) for item in value)}]"
-    elif isinstance(value, dict):
-        text = f"{{{', '.join(f'{key}: {shown(value[key])}' for key in value)}}}"
-    else:
-        text = str(value)
-    text = " ".join(text.split())
-    if len(text) > SHOWN_VALUE_CHARACTERS:
-        text = text[: SHOWN_VALUE_CHARACTERS - 3] + "..."
-    return text
-
-
 def found(
     check: str,
     hosts: Any,
@@ -93,6 +77,20 @@ def found(
         value=shown(value),
         level=level or entry.level,
     )
+
+
+def found_in_list(
+    refusal: Problem, hosts: Sequence[str], variable: str, items: Sequence[Any]
+) -> Problem:
+    """A module's refusal of an item, as a finding of the variable that lists it: `kafka_topics[orders].retention`."""
+    subject = ", ".join(refusal.subjects)
+    nameless = _PLACE.match(subject)
+    place = nameless[1] if nameless else subject
+    value = refusal.value
+    if not refusal.setting:
+        value = masked(variable, items[int(place)]) if nameless else subject
+    where = f"{variable}[{place}]{refusal.setting and f'.{refusal.setting}'}"
+    return found(refusal.check, hosts, where, value, refusal.reason, refusal.remedy)
 
 
 def reported(problem: Problem) -> Dict[str, Any]:

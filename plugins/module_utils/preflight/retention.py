@@ -21,6 +21,9 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.retention.p
     parse_policies,
     wishes,
 )
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.setting_values import (
+    reason_and_remedy,
+)
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.topics.items import (
     DesiredTopic,
     parse_topics,
@@ -29,7 +32,10 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.topics.plan
     TopicPolicy,
     plan_topics,
 )
-from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.findings import found
+from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.findings import (
+    found,
+    found_in_list,
+)
 from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.members import Member
 from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.world import (
     DEPLOY,
@@ -59,18 +65,7 @@ def check_retention(world: World) -> Iterator[Problem]:
             hosts = [each.name for each in cluster.brokers]
             yield from _shares(member, hosts)
             for refusal in _refusals(world, cluster, member):
-                subject = ", ".join(refusal.subjects)
-                place = (
-                    subject.replace("policies", "", 1) if "policies[" in subject else f"[{subject}]"
-                )
-                yield found(
-                    refusal.check,
-                    hosts,
-                    f"{POLICIES}{place}{refusal.setting and f'.{refusal.setting}'}",
-                    refusal.value if refusal.setting else subject,
-                    refusal.reason,
-                    refusal.remedy,
-                )
+                yield found_in_list(refusal, hosts, POLICIES, member.items(POLICIES))
 
 
 def _shares(member: Member, hosts: List[str]) -> Iterator[Problem]:
@@ -81,7 +76,8 @@ def _shares(member: Member, hosts: List[str]) -> Iterator[Problem]:
         try:
             parse_share(value)
         except ValueError as error:
-            yield found("settings.bad_value", hosts, name, value, str(error), "write it like 80%")
+            told = reason_and_remedy(error, "write it like 80%")
+            yield found("settings.bad_value", hosts, name, value, *told)
     if member.get("kafka_retention_cut_in_steps") and not member.get(SHARES[1]):
         name, reason = "kafka_retention_cut_in_steps", "steps of which size?"
         yield found(

@@ -7,7 +7,6 @@
 from __future__ import annotations
 
 import functools
-import re
 from dataclasses import replace
 from typing import Any, Dict, Iterable, Iterator, List, Mapping, Optional, Sequence, Tuple
 
@@ -47,7 +46,10 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.configuration.top
     value_of,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.masking import HIDDEN, is_secret
-from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.findings import found
+from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.findings import (
+    found,
+    found_in_list,
+)
 from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.members import (
     VERSION,
     Member,
@@ -76,8 +78,6 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.wording import co
 
 WHITELIST = "4lw.commands.whitelist"
 WANTED_WORDS = ("mntr", "srvr")
-# How a topic without a usable name is called in a refusal (admin/topics/items.py).
-_NAMELESS = re.compile(r"topics\[(?P<place>\d+)\]\Z")
 INTERNAL_FACTORS = (
     "offsets.topic.replication.factor",
     "transaction.state.log.replication.factor",
@@ -363,19 +363,7 @@ def _topics(world: World, cluster: Cluster, member: Member) -> Iterator[Problem]
         there = replace(snapshot, topics=cluster.snapshot.topics)
         refused += plan_topics(desired, there, TopicPolicy(allow=allow)).refusals
     for refusal in dict.fromkeys(refused):
-        subject = ", ".join(refusal.subjects)
-        # An item that has no name of its own is told by its place.
-        nameless = _NAMELESS.match(subject)
-        place = nameless["place"] if nameless else subject
-        item = items[int(place)] if nameless else subject
-        yield found(
-            refusal.check,
-            hosts,
-            f"kafka_topics[{place}]{refusal.setting and f'.{refusal.setting}'}",
-            refusal.value if refusal.setting else item,
-            refusal.reason,
-            refusal.remedy,
-        )
+        yield found_in_list(refusal, hosts, "kafka_topics", items)
     for topic in desired:
         for key, value in topic.config.items():
             # What is unknown is refused above; without a value it is the brokers' default.

@@ -198,7 +198,7 @@ def test_a_group_is_made_before_its_consumer_starts(secured, stopped):
 
 def test_a_name_that_yaml_reads_as_something_else_makes_no_group(secured, stopped):
     """Of `name: 0123` there would be offsets for a group 83, and nobody reads with that."""
-    for name, words in ((83, "the number 83"), (True, "the boolean True")):
+    for name, words in ((83, "the number 83"), (True, "the boolean true")):
         refused = groups(secured, {"name": name, "topics": [stopped], "to": "latest"})
         assert refused.failed and refused.checks == [("groups.bad_item", str(name))]
         assert words in refused.msg and "write the name in quotes" in refused.msg

@@ -299,11 +299,11 @@ def test_input_that_cannot_be_is_refused_all_at_once(secured, name):
     ]
     refused = secured.run("kafka_retention", policies=policies)
     assert refused.failed and sorted(refused.checks) == [
-        ("config.bad_value", "policies[2]"),
-        ("retention.bad_policy", "policies[1]"),
-        ("retention.bad_policy", "policies[3]"),
-        ("retention.contradiction", "policies[4]"),
-        ("retention.duplicate", "policies[6]"),
+        ("config.bad_value", "policies[1]"),
+        ("retention.bad_policy", "policies[0]"),
+        ("retention.bad_policy", "policies[2]"),
+        ("retention.contradiction", "policies[3]"),
+        ("retention.duplicate", "policies[5]"),
     ]
     for option, value in (("disk_budget", "80"), ("maximum_cut", "0%"), ("growth_window", "x")):
         wrong = secured.run("kafka_retention", policies=policies[4:5], **{option: value})

@@ -18,6 +18,7 @@ from typing import Any, Dict, Iterable, List, Mapping, Optional, Sequence, Tuple
 
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.names import did_you_mean
 from ansible_collections.kafkaops.cluster.plugins.module_utils.problem import Problem
+from ansible_collections.kafkaops.cluster.plugins.module_utils.wording import shown
 
 CLUSTER_NAME = "kafka-cluster"
 ANY = "*"
@@ -140,24 +141,22 @@ def parse_acls(items: Sequence[Any]) -> Tuple[List[Wanted], Tuple[Problem, ...]]
     """
     found: Dict[Binding, Wanted] = {}
     problems: List[Problem] = []
-    for number, item in enumerate(items, 1):
+    for position, item in enumerate(items):
         try:
             for wanted in _read_item(item):
                 first = found.get(wanted.binding)
                 found[wanted.binding] = wanted if first is None else _both(first, wanted)
         except _Wrong as error:
             check, option, reason, remedy = error.args
-            where = (f"item {number} of acls",)
+            where = (f"acls[{position}]",)
             problems.append(Problem(check, reason, remedy, where, option, _written(item, option)))
     problems += _opposites(found)
     return list(found.values()), tuple(problems)
 
 
-def _written(item: Any, option: str) -> str:
-    """The value of an option as somebody has written it, "" where there is none."""
-    value = item.get(option) if isinstance(item, Mapping) else None
-    texts = value if isinstance(value, (list, tuple)) else [] if value is None else [value]
-    return ", ".join(map(str, texts))
+def _written(item: Any, option: str) -> Any:
+    """The value of an option as somebody has written it, "" where there is no option."""
+    return item.get(option) if option and isinstance(item, Mapping) else ""
 
 
 def _both(first: Wanted, second: Wanted) -> Wanted:
@@ -321,7 +320,9 @@ def _texts(option: str, value: Any) -> List[str]:
 
 def _choice(option: str, value: Any, choices: Sequence[str]) -> str:
     if value not in choices:
-        raise _bad(option, f"{value} is none of {', '.join(choices)}{did_you_mean(value, choices)}")
+        raise _bad(
+            option, f"{shown(value)} is none of {', '.join(choices)}{did_you_mean(value, choices)}"
+        )
     return str(value)
 
 

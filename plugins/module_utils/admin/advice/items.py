@@ -14,6 +14,9 @@ from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.model import Topic
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.names import did_you_mean
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.plan import AdminError
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.setting_values import (
+    reason_and_remedy,
+)
 from ansible_collections.kafkaops.cluster.plugins.module_utils.problem import Problem
 from ansible_collections.kafkaops.cluster.plugins.module_utils.units import parse_size_bytes
 
@@ -55,7 +58,7 @@ class Addition:
 
 
 def _refused(name: str, setting: str, value: Any, reason: str, remedy: str) -> AdminError:
-    return AdminError(Problem("advice.bad_item", reason, remedy, (name,), setting, str(value)))
+    return AdminError(Problem("advice.bad_item", reason, remedy, (name,), setting, value))
 
 
 def parse_asked(items: Sequence[Mapping[str, Any]]) -> Tuple[Asked, ...]:
@@ -72,7 +75,8 @@ def parse_asked(items: Sequence[Mapping[str, Any]]) -> Tuple[Asked, ...]:
                 try:
                     rates[key] = parse_size_bytes(item[key])
                 except ValueError as error:
-                    raise _refused(name, key, item[key], str(error), "correct it") from error
+                    told = reason_and_remedy(error, "correct it")
+                    raise _refused(name, key, item[key], *told) from error
                 if (rates[key] or 0) <= 0:
                     reason = "a throughput is more than nothing, and not unlimited"
                     raise _refused(name, key, item[key], reason, "give bytes a second, as 50MiB")

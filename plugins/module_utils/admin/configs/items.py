@@ -20,10 +20,9 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.configs.sco
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.setting_values import (
     canonical_value,
+    reason_and_remedy,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.masking import (
-    HIDDEN,
-    is_secret,
     masked,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.problem import Problem
@@ -110,11 +109,9 @@ def _values(item: Mapping[str, Any], subject: str) -> Tuple[Tuple[Values, Values
                 else:
                     found[key] = canonical_value(key, value)
             except ValueError as error:
-                shown = HIDDEN if is_secret(key) else str(masked(key, str(value)))
+                told = reason_and_remedy(error, f"correct {key}")
                 problems.append(
-                    Problem(
-                        "config.bad_value", str(error), f"correct {key}", (subject,), key, shown
-                    )
+                    Problem("config.bad_value", *told, (subject,), key, masked(key, value))
                 )
     return both, problems
 

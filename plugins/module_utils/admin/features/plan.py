@@ -53,7 +53,7 @@ def plan_levels(wanted: Mapping[str, int], finalised: Mapping[str, int]) -> Plan
                     f"leave it out, or write {now}",
                     (name,),
                     "levels",
-                    str(level),
+                    level,
                 )
             )
         elif level > now:

@@ -35,6 +35,9 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.plan import
     Failure,
     Plan,
 )
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.setting_values import (
+    reason_and_remedy,
+)
 from ansible_collections.kafkaops.cluster.plugins.module_utils.problem import Problem
 from ansible_collections.kafkaops.cluster.plugins.module_utils.units import (
     parse_moment_ms,
@@ -106,7 +109,7 @@ class _ItemReader:
     def refuse(self, reason: str, remedy: str, setting: str = "", value: Any = "") -> None:
         """Note what is wrong."""
         self.refusals.append(
-            Problem("groups.bad_item", reason, remedy, (self.name,), setting, str(value))
+            Problem("groups.bad_item", reason, remedy, (self.name,), setting, value)
         )
 
     def read(self) -> Optional[DesiredGroup]:
@@ -161,7 +164,7 @@ class _ItemReader:
             try:
                 return Goal(TIME, parse_moment_ms(value, self.now_ms)), {}
             except ValueError as error:
-                self.refuse(str(error), "correct it", option, value)
+                self.refuse(*reason_and_remedy(error, "correct it"), option, value)
                 return None, {}
         return None, self._offsets(value)
 

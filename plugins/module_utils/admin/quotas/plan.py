@@ -41,8 +41,12 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.quotas.enti
     entity_of,
     operations,
 )
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.setting_values import (
+    reason_and_remedy,
+)
 from ansible_collections.kafkaops.cluster.plugins.module_utils.problem import Problem
 from ansible_collections.kafkaops.cluster.plugins.module_utils.units import parse_size_bytes
+from ansible_collections.kafkaops.cluster.plugins.module_utils.wording import shown
 
 BYTES, SHARE, RATE, COUNT = "bytes", "share", "rate", "count"
 LIMITS = {
@@ -88,7 +92,7 @@ class _Reader:
     def _refuse(
         self, check: str, reason: str, remedy: str, setting: str = "", value: Any = ""
     ) -> None:
-        self.refusals.append(Problem(check, reason, remedy, (self._subject,), setting, str(value)))
+        self.refusals.append(Problem(check, reason, remedy, (self._subject,), setting, value))
 
     def read(self) -> Optional[DesiredQuota]:
         """The desired quota, None if it is refused."""
@@ -155,7 +159,8 @@ class _Reader:
             try:
                 limits[key] = None if value is None else read_limit(known[key], value)
             except ValueError as error:
-                self._refuse("quotas.bad_value", str(error), f"correct {key}", key, value)
+                told = reason_and_remedy(error, f"correct {key}")
+                self._refuse("quotas.bad_value", *told, f"limits.{key}", value)
         return limits
 
 
@@ -177,7 +182,7 @@ def read_limit(kind: str, value: Any) -> float:
     Kafka without ZooKeeper refuses 0, Kafka with it takes it; it is refused here.
     """
     if isinstance(value, bool):
-        raise ValueError(f"must be a number, not {value!r}")
+        raise ValueError(f"must be a number, not {shown(value)}")
     if kind == BYTES:
         number = float(_bytes_a_second(value))
     else:
@@ -187,7 +192,7 @@ def read_limit(kind: str, value: Any) -> float:
         try:
             number = float(text)
         except ValueError:
-            raise ValueError(f"must be a number, not {value!r}") from None
+            raise ValueError(f"must be a number, not {shown(value)}") from None
     if not math.isfinite(number) or number <= 0:
         raise ValueError("must be above 0; null takes the limit away")
     if kind in (BYTES, COUNT) and number != int(number):
@@ -223,7 +228,7 @@ def parse_quotas(
             refusals.append(
                 Problem(
                     "quotas.duplicate",
-                    f"listed twice, as item {first + 1} and {position + 1}",
+                    f"listed twice, as quotas[{first}] and quotas[{position}]",
                     "keep one of them",
                     (quota.entity.subject,),
                 )

@@ -24,6 +24,9 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.names impor
     unclear_name,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.plan import Change, Plan
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.setting_values import (
+    reason_and_remedy,
+)
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.stakes import estimate_stake
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.topics.plan import (
     holds_state,
@@ -75,7 +78,7 @@ class Extent:
 def _refuse(
     wrong: List[Problem], name: str, reason: str, remedy: str, setting: str = "", value: Any = ""
 ) -> None:
-    wrong.append(Problem("records.bad_item", reason, remedy, (name,), setting, str(value)))
+    wrong.append(Problem("records.bad_item", reason, remedy, (name,), setting, value))
 
 
 def parse_cuts(
@@ -104,7 +107,7 @@ def parse_cuts(
             try:
                 moment = parse_moment_ms(item["before_time"], now_ms)
             except ValueError as error:
-                refuse(str(error), "correct it", "before_time", item["before_time"])
+                refuse(*reason_and_remedy(error, "correct it"), "before_time", item["before_time"])
             if moment is not None and moment > now_ms:
                 refuse(
                     "it is in the future",
@@ -198,7 +201,7 @@ def _target(cut: DesiredCut, key: Key, extent: Extent) -> int:
 def _refusals(cut: DesiredCut, extent: Extent, allow_internal: FrozenSet[str]) -> List[Problem]:
     """Why nothing of a topic may be deleted, whatever the consent."""
 
-    def refuse(check: str, reason: str, remedy: str, setting: str = "", value: str = "") -> Problem:
+    def refuse(check: str, reason: str, remedy: str, setting: str = "", value: Any = "") -> Problem:
         return Problem(check, reason, remedy, (cut.topic,), setting, value)
 
     topic = extent.cluster.topics.get(cut.topic)
@@ -220,9 +223,7 @@ def _refusals(cut: DesiredCut, extent: Extent, allow_internal: FrozenSet[str]) -
     for number in sorted((cut.partitions or frozenset()) - there):
         reason = f"the topic has {len(there)} partitions, the first one is 0"
         found.append(
-            refuse(
-                "records.unknown_partition", reason, "correct the number", "partitions", str(number)
-            )
+            refuse("records.unknown_partition", reason, "correct the number", "partitions", number)
         )
     silent = [key for key in cut.keys(topic) if key not in extent.starts or key not in extent.ends]
     led = extent.cluster.led if silent else frozenset()

@@ -35,6 +35,7 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.names impor
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.setting_values import (
     CLEANUP_REMEDY,
     cleanup_policy,
+    reason_and_remedy,
     same_value,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.topics.dangers import (
@@ -54,7 +55,7 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.units import (
     format_duration_ms,
     whole_number,
 )
-from ansible_collections.kafkaops.cluster.plugins.module_utils.wording import counted, some
+from ansible_collections.kafkaops.cluster.plugins.module_utils.wording import counted, shown, some
 
 CONSENTS = (RETENTION_CUT, CLEANUP_CHANGE)
 RETENTION_MS, RETENTION_BYTES = RETENTION.key, RETENTION_SIZE.key
@@ -116,22 +117,22 @@ class _PolicyReader:
     ) -> None:
         """Note a problem of this policy."""
         subject = (f"policies[{self.position}]",)
-        self.refusals.append(Problem(check, reason, remedy, subject, setting, str(value)))
+        self.refusals.append(Problem(check, reason, remedy, subject, setting, value))
 
     def read(self) -> Optional[RetentionPolicy]:
         """The policy; None if something is wrong with it."""
         if not isinstance(self.item, Mapping):
-            reason = f"a policy must be a mapping, not {self.item!r}"
+            reason = f"a policy must be a mapping, not {shown(self.item)}"
             self.refuse("retention.bad_policy", reason, "write match: ... and keep_for: ...")
             return None
         # As Ansible hands options over: what is not given is None.
         item = {key: value for key, value in self.item.items() if value is not None}
-        for key in sorted(set(item) - set(_POLICY_KEYS)):
+        for key in sorted(set(item) - set(_POLICY_KEYS), key=str):
             self.refuse(
                 "retention.bad_policy",
                 f"unknown option{did_you_mean(key, _POLICY_KEYS)}",
                 f"use {', '.join(_POLICY_KEYS)}",
-                str(key),
+                shown(key),
                 item[key],
             )
         pattern = self._pattern(item.get("match"))
@@ -174,7 +175,8 @@ class _PolicyReader:
                 raise ValueError("0 keeps nothing at all")
             return text
         except ValueError as error:
-            self.refuse("config.bad_value", str(error), remedy or f"correct {key}", key, value)
+            told = reason_and_remedy(error, remedy or f"correct {key}")
+            self.refuse("config.bad_value", *told, key, value)
             return None
 
     def _whole(
@@ -214,7 +216,7 @@ def parse_policies(
     policies: List[RetentionPolicy] = []
     refusals: List[Problem] = []
     first: Dict[str, int] = {}
-    for position, item in enumerate(items, 1):
+    for position, item in enumerate(items):
         reader = _PolicyReader(item, position)
         policy = reader.read()
         if policy and first.setdefault(policy.match, position) != position:

@@ -83,6 +83,9 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.retention.p
     wishes,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.runner import Outcome, Resource
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.setting_values import (
+    reason_and_remedy,
+)
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.topics.dangers import (
     CONSENTS as ALL_CONSENTS,
 )
@@ -146,7 +149,8 @@ def _read(option: str, value: Any, parse: Callable[[Any], Any]) -> Any:
     try:
         return parse(value)
     except ValueError as error:
-        raise out_of_range(option, value, str(error), f"correct {option}") from error
+        told = reason_and_remedy(error, f"correct {option}")
+        raise out_of_range(option, value, *told) from error
 
 
 def _window(value: Any) -> int:

@@ -95,9 +95,8 @@ def wrong_parameters(params: Mapping[str, Any]) -> Optional[Problem]:
         reason, remedy = "the list is empty", "name at least one server"
         return Problem("options.servers", reason, remedy, setting="servers")
     if params["timeout"] < 0:
-        shown = str(params["timeout"])
         reason, remedy = "must not be negative", "give the seconds to wait; 0 is one look"
-        return Problem("options.range", reason, remedy, setting="timeout", value=shown)
+        return Problem("options.range", reason, remedy, setting="timeout", value=params["timeout"])
     known = {server["id"] for server in params["servers"]}
     named = {"required": params["required"] or [], "stopping": [params["stopping"]]}
     named["unmended"] = params["unmended"] or []
@@ -106,7 +105,7 @@ def wrong_parameters(params: Mapping[str, Any]) -> Optional[Problem]:
         for number in ids:
             if number is not None and number not in known:
                 reason, remedy = "no entry of servers has this id", "name a server by its id"
-                return Problem("options.servers", reason, remedy, setting=option, value=str(number))
+                return Problem("options.servers", reason, remedy, setting=option, value=number)
     return None
 
 

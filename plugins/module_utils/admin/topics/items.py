@@ -21,6 +21,7 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.setting_val
     INTEGER,
     canonical_value,
     cleanup_policy,
+    reason_and_remedy,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.problem import Problem
 from ansible_collections.kafkaops.cluster.plugins.module_utils.units import (
@@ -30,6 +31,7 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.units import (
     parse_duration_ms,
     parse_size_bytes,
 )
+from ansible_collections.kafkaops.cluster.plugins.module_utils.wording import shown
 
 
 @dataclass(frozen=True)
@@ -103,10 +105,18 @@ def _count(item: Mapping[str, Any], key: str) -> Optional[int]:
     if isinstance(value, str) and INTEGER.match(value.strip()):
         value = int(value)
     if isinstance(value, bool) or not isinstance(value, int):
-        raise ValueError(f"must be a whole number, not {value!r}")
+        raise ValueError(f"must be a whole number, not {shown(value)}")
     if not 1 <= value <= _COUNT_MAX[key]:
         raise ValueError(f"must be between 1 and {_COUNT_MAX[key]}")
     return value
+
+
+def _stray(key: Any) -> Tuple[str, str]:
+    """(reason, remedy) of a key that no item has; Kafka's own names have dots."""
+    if "." in str(key):
+        return "a setting of Kafka, beside config", f"put it below config: `config: {{{key}: ...}}`"
+    options = f"use {', '.join(_ITEM_KEYS)}; Kafka's own settings go below config"
+    return f"unknown option{did_you_mean(key, _ITEM_KEYS)}", options
 
 
 class _ItemReader:
@@ -122,30 +132,27 @@ class _ItemReader:
         self, check: str, reason: str, remedy: str, setting: str = "", value: Any = ""
     ) -> None:
         """Note a problem of this item."""
-        self.refusals.append(Problem(check, reason, remedy, (self.subject,), setting, str(value)))
+        self.refusals.append(Problem(check, reason, remedy, (self.subject,), setting, value))
 
     def read(self) -> Optional[DesiredTopic]:
         """The topic; None if something is wrong with it."""
         item = self.item
         if not isinstance(item, Mapping):
             self.refuse(
-                "topics.bad_item", f"an item must be a mapping, not {item!r}", "write name: ..."
+                "topics.bad_item",
+                f"an item must be a mapping, not {shown(item)}",
+                "write name: ...",
             )
             return None
         for key in item:
             if key not in _ITEM_KEYS:
-                self.refuse(
-                    "topics.unknown_option",
-                    f"unknown option{did_you_mean(key, _ITEM_KEYS)}",
-                    f"use {', '.join(_ITEM_KEYS)}; Kafka's own settings go into config",
-                    str(key),
-                    item[key],
-                )
+                self.refuse("topics.unknown_option", *_stray(key), shown(key), item[key])
         name = item.get("name")
         problem = name_problem(name)
         if problem:
             quote = isinstance(name, (bool, int, float))
             remedy = "write the name in quotes" if quote else "choose another name"
+            remedy = "write name: ..." if name in (None, "") else remedy
             self.refuse("topics.bad_name", problem, remedy, "name", name)
         state = item.get("state") or "present"
         if state not in ("present", "absent"):
@@ -155,7 +162,9 @@ class _ItemReader:
             try:
                 counts[key] = _count(item, key)
             except ValueError as error:
-                self.refuse("topics.bad_value", str(error), f"correct {key}", key, item[key])
+                self.refuse(
+                    "topics.bad_value", *reason_and_remedy(error, f"correct {key}"), key, item[key]
+                )
         config = self._config()
         if self.refusals:
             return None
@@ -172,9 +181,10 @@ class _ItemReader:
         config: Dict[str, Optional[str]] = {}
         for key, value in raw.items():
             try:
-                config[str(key)] = canonical_value(str(key), value)
+                config[shown(key)] = canonical_value(str(key), value)
             except ValueError as error:
-                self.refuse("config.bad_value", str(error), f"correct {key}", str(key), value)
+                told = reason_and_remedy(error, f"correct {key}")
+                self.refuse("config.bad_value", *told, f"config.{shown(key)}", value)
         for shorthand in _SHORTHANDS:
             value = self.item.get(shorthand.option)
             if value is None:
@@ -186,7 +196,8 @@ class _ItemReader:
                 config[shorthand.key] = shorthand.read(value)
             except ValueError as error:
                 option = shorthand.option
-                self.refuse("config.bad_value", str(error), f"correct {option}", option, value)
+                told = reason_and_remedy(error, f"correct {option}")
+                self.refuse("config.bad_value", *told, option, value)
         self._cleanup(config)
         return config
 
@@ -232,7 +243,7 @@ def parse_topics(
             refusals.append(
                 Problem(
                     "topics.duplicate",
-                    f"listed twice, as item {seen[topic.name] + 1} and {position + 1}",
+                    f"listed twice, as topics[{seen[topic.name]}] and topics[{position}]",
                     "keep one of them",
                     (topic.name,),
                 )

@@ -219,7 +219,7 @@ class _TopicPlan:
         self, check: str, reason: str, remedy: str, setting: str = "", value: Any = ""
     ) -> None:
         """Note a refusal of this topic."""
-        self.refusals.append(Problem(check, reason, remedy, (self.subject,), setting, str(value)))
+        self.refusals.append(Problem(check, reason, remedy, (self.subject,), setting, value))
 
     def change(
         self, kind: str, before: Mapping[str, Any], after: Mapping[str, Any], note: str = ""
@@ -261,7 +261,7 @@ def _check_keys(one: _TopicPlan, desired: DesiredTopic, snapshot: Snapshot) -> N
                 "config.unknown_key",
                 f"the brokers know no such topic setting{did_you_mean(key, snapshot.known_keys)}",
                 "correct the name in config",
-                key,
+                f"config.{key}",
                 desired.config[key],
             )
 

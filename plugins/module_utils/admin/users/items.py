@@ -16,6 +16,7 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.users.scram
     ITERATIONS,
     ITERATIONS_MAX,
 )
+from ansible_collections.kafkaops.cluster.plugins.module_utils.masking import masked
 from ansible_collections.kafkaops.cluster.plugins.module_utils.problem import Problem
 
 CREATE, CHANGE, DELETE = "create", "change", "delete"
@@ -86,13 +87,22 @@ def parse_users(items: Sequence[Mapping[str, Any]]) -> Tuple[Desired, Tuple[Prob
     absent: Dict[Key, None] = {}
     all_of: Dict[str, None] = {}
     problems: List[Problem] = []
-    for number, item in enumerate(items, 1):
+    for position, item in enumerate(items):
         wrong = _wrong_with(item)
         name = item.get("name")
         if wrong:
             option, reason, remedy = wrong
-            where = (name if isinstance(name, str) and name else f"item {number} of users",)
-            problems.append(Problem("users.bad_value", reason, remedy, where, option))
+            where = (name if isinstance(name, str) and name else f"users[{position}]",)
+            problems.append(
+                Problem(
+                    "users.bad_value",
+                    reason,
+                    remedy,
+                    where,
+                    option,
+                    masked(option, item.get(option)),
+                )
+            )
             continue
         mechanisms = item.get("mechanisms")
         gone = item.get("state") == "absent"

@@ -25,6 +25,8 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.problem import Pr
             {"value": "\x1b[2J\x00\u202eü", "setting": "x"},
             r"[x.y] x=\x1b[2J\x00\u202eü: why. Remedy: do it.",
         ),
+        ({"setting": "x", "value": None}, "[x.y] x=null: why. Remedy: do it."),
+        ({"setting": "x", "value": [True, {}]}, "[x.y] x=[true, {}]: why. Remedy: do it."),
         ({"remedy": "run `this`"}, "[x.y] why. Remedy: run `this`"),
     ],
 )

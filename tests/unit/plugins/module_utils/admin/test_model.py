@@ -210,7 +210,7 @@ def test_a_bare_number_that_is_no_likely_limit_is_refused(text, key, value):
     topics, refusals = parse_topics(parse_topics_text(f"- {{name: x, {text}}}", "f"))
     if key is None:
         (refusal,) = refusals
-        assert refusal.check == "config.bad_value" and "in quotes" in refusal.reason
+        assert refusal.check == "config.bad_value" and "in quotes" in refusal.remedy
     else:
         assert topics[0].config == {key: value} and not refusals
 

@@ -39,7 +39,7 @@ def lines(**settings):
         ),
         (
             {"kafka_acls": [{"principal": "User:a", True: "topic", "operations": ["read"]}]},
-            "kafka_acls[0].True=...: kafka_acls has no such key",
+            "kafka_acls[0].true=...: kafka_acls has no such key",
             "use topic,",
         ),
         (
@@ -49,7 +49,7 @@ def lines(**settings):
         ),
         (
             {"kafka_acls": [{"principal": "User:a", "topic": "x", "operations": ["reed"]}]},
-            "kafka_acls[0].operations=reed: there is no operation reed",
+            "kafka_acls[0].operations=[reed]: there is no operation reed",
             "ansible-doc kafkaops.cluster.kafka_acls",
         ),
         ({"kafka_acls_purge": {"nosuch": 1}}, "kafka_acls_purge.nosuch=...", "use principals,"),

@@ -31,9 +31,55 @@ def lines_with(**settings):
     [
         (
             {"kafka_topics": ["orders"]},
-            "kafka_topics[0]=orders: an item must be a mapping, not 'orders'",
+            "kafka_topics[0]=orders: an item must be a mapping, not orders",
         ),
-        ({"kafka_topics": [{"partitions": 3}]}, "kafka_topics[0].name="),
+        (
+            {"kafka_topics": [{"partitions": 3}]},
+            "kafka_topics[0].name=null: a topic needs a name. Remedy: write name: ...",
+        ),
+        (
+            {"kafka_topics": [{"name": "a", "retention.ms": 5}]},
+            "kafka_topics[a].retention.ms=5: a setting of Kafka, beside config. "
+            "Remedy: put it below config: `config: {retention.ms: ...}`",
+        ),
+        (
+            {"kafka_topics": [{"name": "a", "retention": 5}]},
+            "kafka_topics[a].retention=5: YAML hands over the number 5, which may have been written as 1:30 or 010. "
+            'Remedy: write it in quotes and with its unit, as "5ms" or "1h".',
+        ),
+        (
+            {"kafka_topics": [{"name": "a", "config": {"retention.ms": {"b": None}}}]},
+            "kafka_topics[a].config.retention.ms={b: null}: a value must be a text",
+        ),
+        (
+            {"kafka_topics": [{"name": "a", "config": {"nosuch": True}}]},
+            "kafka_topics[a].config.nosuch=true: the brokers know no such topic setting",
+        ),
+        (
+            {"kafka_topics": [{"name": "a"}, {"name": "a"}]},
+            "kafka_topics[a]=a: listed twice, as topics[0] and topics[1]",
+        ),
+        (
+            {"kafka_retention_policies": [{"match": "a", "keep_for": "7d"}, [True]]},
+            "kafka_retention_policies[1]=[true]: a policy must be a mapping, not [true]",
+        ),
+        (
+            {"kafka_retention_policies": [{True: 1, "x": 2}]},
+            "kafka_retention_policies[0].true=1: unknown option",
+        ),
+        (
+            {"kafka_dynamic_configs": [{"scope": "broker", "brokers": []}]},
+            "kafka_dynamic_configs[0].scope=broker: no broker is named",
+        ),
+        (
+            {"kafka_quotas": [{"user": True, "limits": {"consumer_byte_rate": True}}]},
+            "kafka_quotas[0].limits.consumer_byte_rate=true: must be a number, not true",
+        ),
+        ({"kafka_quotas": [{}]}, "kafka_quotas[0]={state: present}: it names nobody"),
+        (
+            {"kafka_users": [{"name": "", "password": "s3cret"}]},
+            'kafka_users[0].name="": it is missing or empty',
+        ),
         (
             {"kafka_topics": [{"name": "a b"}]},
             "kafka_topics[a b].name=a b: the name contains ' '",

@@ -255,7 +255,7 @@ def test_deletion_is_shown_with_what_is_forgotten():
         ({"src": [], "topics": ["a"]}, "name topics already"),
         ({"name": "", "to": "latest"}, "needs a name"),
         # what YAML makes of yes and 0123
-        ({"name": True, "to": "latest"}, "the boolean True"),
+        ({"name": True, "to": "latest"}, "the boolean true"),
         ({"name": 83, "state": "absent"}, "the number 83"),
         ({"to": "latest", "topics": ["a", 83]}, "the number 83"),
     ],

@@ -134,7 +134,7 @@ def test_a_topic_that_is_deleted_while_it_is_read_is_not_said_to_have_no_leader(
         ({"before_time": "2099-01-31T00:00:00Z"}, "in the future"),
         ({"all": True, "partitions": []}, "empty"),
         ({"name": 83, "all": True}, "the number 83"),
-        ({"name": False, "all": True}, "the boolean False"),
+        ({"name": False, "all": True}, "the boolean false"),
     ],
 )
 def test_bad_items_are_refused(options, words):

@@ -104,14 +104,14 @@ def test_what_is_no_policy_is_refused(item, check, setting):
         (check, setting),
         (check, setting or "match"),
     }
-    assert refusals[0].subjects == ("policies[1]",) and refusals[0].remedy
+    assert refusals[0].subjects == ("policies[0]",) and refusals[0].remedy
 
 
 def test_the_same_expression_twice_is_refused_and_told_which():
     item = {"match": "a", "keep_for": "7d"}
     found, (refusal,) = parse_policies([item, {"match": "b", "keep_for": "7d"}, item])
     assert len(found) == 2 and refusal.check == "retention.duplicate"
-    assert "policies[1]" in refusal.reason and refusal.subjects == ("policies[3]",)
+    assert "policies[0]" in refusal.reason and refusal.subjects == ("policies[2]",)
 
 
 @pytest.mark.parametrize(
@@ -144,13 +144,13 @@ def test_the_first_policy_whose_expression_is_the_whole_name_counts():
     names = ["logs.audit", "logs.web", "xlogs.web", "_schemas", "connect-offsets", "a-changelog"]
     matching = match_policies(found, names, frozenset(["_schemas"]))
     assert {name: each.position for name, each in matching.policies.items()} == {
-        "logs.web": 2,
-        "xlogs.web": 3,
-        "_schemas": 3,
+        "logs.web": 1,
+        "xlogs.web": 2,
+        "_schemas": 2,
     }
     assert matching.left_alone == ("logs.audit",)
     assert matching.protected == ("a-changelog", "connect-offsets")
-    assert [each.position for each in matching.idle] == [4] and not matching.without
+    assert [each.position for each in matching.idle] == [3] and not matching.without
     assert match_policies(found[:2], names, frozenset()).without == (
         *("_schemas", "a-changelog", "connect-offsets"),
         "xlogs.web",
@@ -219,7 +219,7 @@ def test_a_declared_topic_that_says_otherwise_is_a_contradiction():
         ("retention.contradiction", ("other",), "retention.ms"),
         ("retention.contradiction", ("reset",), "retention.bytes"),
     ]
-    assert "policies[2]" in refusals[0].reason
+    assert "policies[1]" in refusals[0].reason
 
 
 # ---------------------------------------------------------------- properties

@@ -70,7 +70,7 @@ def test_a_consent_may_be_a_text_as_of_the_command_line(nobody, allow):
     assert result.failed and result.msg.startswith("[connection.unreachable]")
 
 
-@pytest.mark.parametrize("name, shown", [(True, "True"), (83, "83"), (750, "750"), (1.0, "1.0")])
+@pytest.mark.parametrize("name, shown", [(True, "true"), (83, "83"), (750, "750"), (1.0, "1.0")])
 def test_a_name_that_is_not_a_text_reaches_the_refusal(nobody, name, shown):
     """As task arguments hand it over: Ansible must not turn it into a text before."""
     result = run_module(
