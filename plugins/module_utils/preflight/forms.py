@@ -5,7 +5,8 @@
 """Forms of values that an argument spec cannot say: a path, a heap, a duration, passwords by name. Pure.
 
 A form takes a value that has its declared type, and returns it as the roles use it. It raises ValueError with a reason
-and a remedy. `FORMS` has one for each variable, or part of a variable, that needs one.
+and a remedy; that of a mapping raises WrongItems, with all that is wrong in it. `FORMS` has one for each variable, or
+part of a variable, that needs one.
 """
 
 from __future__ import annotations
@@ -74,7 +75,28 @@ TYPES = {
 }
 
 
+class WrongItems(ValueError):
+    """What is wrong with a mapping: (key, reason, remedy) for each item that is."""
+
+
 # A form returns the value to go on with, or raises ValueError with (reason, remedy).
+
+
+def _of_each(form: Callable[[str, Any], Any]) -> Callable[[Mapping[Any, Any]], Dict[Any, Any]]:
+    """The form of a mapping by that of an item, which takes its name and its value."""
+
+    def of_all(items: Mapping[Any, Any]) -> Dict[Any, Any]:
+        read, wrong = {}, []
+        for key, value in items.items():
+            try:
+                read[key] = form(str(key), value)
+            except ValueError as error:
+                wrong.append((key, *error.args))
+        if wrong:
+            raise WrongItems(*wrong)
+        return read
+
+    return of_all
 
 
 def _path(text: str) -> str:
@@ -153,68 +175,58 @@ def heap_bytes(text: str) -> int:
     return int(match.group(1)) * HEAP_FACTOR[match.group(2).lower()] if match else 0
 
 
-def _kernel_settings(settings: Mapping[Any, Any]) -> Dict[str, str]:
-    result = {}
-    for name, wanted in settings.items():
-        if not KERNEL_SETTING.match(str(name)):
-            reason = f"{name} is not the name of a kernel setting"
-            raise ValueError(reason, "write it like vm.swappiness: 1")
-        if isinstance(wanted, (MappingType, list)) or not str(wanted).strip():
-            raise ValueError(f"{name} has no single value", "write it like vm.swappiness: 1")
-        text = " ".join(str(wanted).split())
-        if NUMBERS_ONLY.match(str(name).replace("/", ".")) and not WHOLE_NUMBERS.match(text):
-            raise ValueError(f"{name}={text}: not a whole number", "write it like vm.swappiness: 1")
-        result[str(name)] = text
-    return result
+def _kernel_setting(name: str, wanted: Any) -> str:
+    remedy = "write it like vm.swappiness: 1"
+    if not KERNEL_SETTING.match(name):
+        raise ValueError("not the name of a kernel setting", remedy)
+    if isinstance(wanted, (MappingType, list)) or not str(wanted).strip():
+        raise ValueError("not a single value", remedy)
+    text = " ".join(str(wanted).split())
+    if NUMBERS_ONLY.match(name.replace("/", ".")) and not WHOLE_NUMBERS.match(text):
+        raise ValueError("not a whole number", remedy)
+    return text
 
 
-def _levels(loggers: Mapping[Any, Any]) -> Mapping[Any, Any]:
-    """Levels by logger; of one that it does not know, log4j makes DEBUG."""
-    for name, level in logger_levels(loggers):
-        if level not in LOG_LEVELS:
-            reason, remedy = not_among(level, LOG_LEVELS)
-            raise ValueError(f"{name}={level}: {reason}", remedy)
-    return loggers
+def _level(name: str, level: Any) -> Any:
+    """The level of a logger; of one that it does not know, log4j makes DEBUG."""
+    ((_name, text),) = logger_levels({name: level})
+    if text not in LOG_LEVELS:
+        raise ValueError(*not_among(text, LOG_LEVELS))
+    return level
 
 
-def _producer_settings(settings: Mapping[Any, Any]) -> Mapping[Any, Any]:
-    """Settings of the validation's producers, which stand on the command line of its job."""
-    for name in settings:
-        if str(name).startswith(_LOGIN) or is_secret(str(name)):
-            raise ValueError(
-                f"{name} would be on a command line, which every user of the host sees",
-                "set it in flow_validation_client_properties, which are written into a file",
-            )
-    return settings
+def _producer_setting(name: str, value: Any) -> Any:
+    """A setting of the validation's producers, which stands on the command line of its job."""
+    if name.startswith(_LOGIN) or is_secret(name):
+        raise ValueError(
+            "it would be on a command line, which every user of the host sees",
+            "set it in flow_validation_client_properties, which are written into a file",
+        )
+    return value
 
 
-def _environment(variables: Mapping[Any, Any]) -> Mapping[Any, Any]:
-    """Values by name; a shell exports them, and ends with an error at a name that it does not take."""
-    for name, value in variables.items():
-        if not ENVIRONMENT_NAME.match(str(name)):
-            remedy = "use letters, digits and `_`, and no digit first"
-            raise ValueError(f"{name} is not a name for an environment variable", remedy)
-        if value is None or isinstance(value, (MappingType, list)):
-            raise ValueError(f"{name} has no single value", f'write it like {name}: "..."')
-    return variables
+def _environment_variable(name: str, value: Any) -> Any:
+    """A shell exports it, and ends with an error at a name that it does not take."""
+    if not ENVIRONMENT_NAME.match(name):
+        remedy = "use letters, digits and `_`, and no digit first"
+        raise ValueError("not a name for an environment variable", remedy)
+    if value is None or isinstance(value, (MappingType, list)):
+        raise ValueError("not a single value", f'write it like {name}: "..."')
+    return value
 
 
-def _unit_section(settings: Mapping[Any, Any]) -> Mapping[Any, Any]:
-    """Settings of a section of a unit; a list is one line for each item."""
-    for key, value in settings.items():
-        if not UNIT_KEY.match(str(key)):
-            reason, remedy = f"{key} is not the name of a setting", "write it like TasksMax: 8192"
-            raise ValueError(reason, remedy)
-        for line in value if isinstance(value, list) else [value]:
-            if line is None or isinstance(line, (MappingType, list)) or "\n" in str(line):
-                remedy = "write one line, or a list of lines"
-                raise ValueError(f"{key} has a value that is not a line of text", remedy)
-            named = re.findall(r"([A-Za-z_][A-Za-z0-9_]*)=", str(line))
-            if key == "Environment" and any(map(is_secret, named)):
-                reason = "a secret in Environment, and every user of the host can read a unit"
-                remedy = "set it in kafka_environment or zookeeper_environment"
-                raise ValueError(reason, remedy)
-    return settings
+def _unit_setting(name: str, value: Any) -> Any:
+    """A setting in a section of a unit; a list is one line for each item."""
+    if not UNIT_KEY.match(name):
+        raise ValueError("not the name of a setting", "write it like TasksMax: 8192")
+    for line in value if isinstance(value, list) else [value]:
+        if line is None or isinstance(line, (MappingType, list)) or "\n" in str(line):
+            raise ValueError("not a line of text", "write one line, or a list of lines")
+        named = re.findall(r"([A-Za-z_][A-Za-z0-9_]*)=", str(line))
+        if name == "Environment" and any(map(is_secret, named)):
+            reason = "a secret in Environment, and every user of the host can read a unit"
+            raise ValueError(reason, "set it in kafka_environment or zookeeper_environment")
+    return value
 
 
 def _throttle(text: str) -> str:
@@ -245,15 +257,7 @@ def _watch_rate(value: Any) -> float:
 def _for_each_product(*choices: str, of_text: Callable[[str], str] = str) -> Callable[[Any], Any]:
     """One text for both products, or a mapping of `kafka` and `zookeeper`; `of_text` is its form."""
 
-    def form(value: Any) -> Any:
-        if isinstance(value, MappingType):
-            strange = sorted(str(key) for key in value if key not in ("kafka", "zookeeper"))
-            if strange:
-                raise ValueError(
-                    f"{', '.join(strange)}: not a product of this collection",
-                    "write one value, or one each for kafka and zookeeper",
-                )
-            return {key: form(item) for key, item in value.items()}
+    def of_one(value: Any) -> Any:
         problem = shape_problem("str", value) or (line_problem(str(value)) if not choices else None)
         if problem:
             raise ValueError(*problem)
@@ -261,16 +265,22 @@ def _for_each_product(*choices: str, of_text: Callable[[str], str] = str) -> Cal
             raise ValueError(*not_among(value, choices))
         return of_text(str(value))
 
-    return form
+    def of_product(product: str, value: Any) -> Any:
+        if product not in ("kafka", "zookeeper"):
+            remedy = "write one value, or one each for kafka and zookeeper"
+            raise ValueError("not a product of this collection", remedy)
+        return of_one(value)
+
+    of_each = _of_each(of_product)
+    return lambda value: of_each(value) if isinstance(value, MappingType) else of_one(value)
 
 
-def _passwords(users: Mapping[Any, Any]) -> Mapping[Any, Any]:
-    """Passwords by name. A list or a mapping would become a password as Python writes it."""
-    for name, password in users.items():
-        problem = shape_problem("str", password) or line_problem(str(password))
-        if problem:
-            raise ValueError(f"the password of {name}: {problem[0]}", problem[1])
-    return users
+def _password(_name: str, password: Any) -> Any:
+    """A list or a mapping would become a password as Python writes it."""
+    problem = shape_problem("str", password) or line_problem(str(password))
+    if problem:
+        raise ValueError(*problem)
+    return password
 
 
 _NAME = _matching(INSTANCE_NAME, "not a name for a service", "use letters, digits and `_.@-`")
@@ -314,7 +324,7 @@ FORMS: Dict[str, Callable[[Any], Any]] = {
         "write local[4], spark://HOST:PORT, yarn or k8s://...",
     ),
     "flow_validation_older_than": _DURATION,
-    "flow_validation_producer_properties": _producer_settings,
+    "flow_validation_producer_properties": _of_each(_producer_setting),
     "flow_validation_reports_dir": _path,
     "flow_validation_topic": _or_empty(_topic_name),
     "flow_validation_watch_every": _DURATION,
@@ -324,7 +334,7 @@ FORMS: Dict[str, Callable[[Any], Any]] = {
     "flow_validation_watch_rate": _watch_rate,
     "flow_validation_watch_silence": _DURATION,
     "flow_validation_watch_within": _DURATION,
-    "host_baseline_sysctl": _kernel_settings,
+    "host_baseline_sysctl": _of_each(_kernel_setting),
     "java_expected_home": _path,
     "java_home": _or_empty(_path),
     "jvm_service_class_data_dir": _or_empty(_path),
@@ -336,7 +346,7 @@ FORMS: Dict[str, Callable[[Any], Any]] = {
     "kafka_admin_host": _inventory_name,
     "kafka_application_log_dir": _own_path,
     "kafka_config_dir": _own_path,
-    "kafka_environment": _environment,
+    "kafka_environment": _of_each(_environment_variable),
     "kafka_heap": _heap,
     "kafka_heap_dump_file": _or_empty(_path),
     "kafka_install_dir": _path,
@@ -347,15 +357,15 @@ FORMS: Dict[str, Callable[[Any], Any]] = {
         LISTENER_NAME, "not a name for a listener", "use letters, digits and `_`, as INTERNAL"
     ),
     "kafka_log_dirs": _own_path,
-    "kafka_loggers": _levels,
+    "kafka_loggers": _of_each(_level),
     "kafka_plugins.name": _matching(
         FILE_NAME, "not a name for a file", "use letters, digits and `_.+-`"
     ),
     "kafka_plugins.sha512": _DIGEST,
     "kafka_reassignment_throttle": _throttle,
-    "kafka_sasl.users": _passwords,
+    "kafka_sasl.users": _of_each(_password),
     "kafka_state_dir": _own_path,
-    **{f"kafka_unit_options.{name}": _unit_section for name in UNIT_SECTIONS},
+    **{f"kafka_unit_options.{name}": _of_each(_unit_setting) for name in UNIT_SECTIONS},
     "zookeeper_account": _ACCOUNT,
     "zookeeper_address": _host,
     "zookeeper_application_log_dir": _own_path,
@@ -364,14 +374,14 @@ FORMS: Dict[str, Callable[[Any], Any]] = {
     "zookeeper_config_dir": _own_path,
     "zookeeper_data_dir": _own_path,
     "zookeeper_data_log_dir": _or_empty(_own_path),
-    "zookeeper_environment": _environment,
+    "zookeeper_environment": _of_each(_environment_variable),
     "zookeeper_heap": _heap,
     "zookeeper_heap_dump_file": _or_empty(_path),
     "zookeeper_install_dir": _path,
     "zookeeper_instance": _NAME,
-    "zookeeper_loggers": _levels,
+    "zookeeper_loggers": _of_each(_level),
     "zookeeper_state_dir": _own_path,
-    **{f"zookeeper_unit_options.{name}": _unit_section for name in UNIT_SECTIONS},
+    **{f"zookeeper_unit_options.{name}": _of_each(_unit_setting) for name in UNIT_SECTIONS},
 }
 
 

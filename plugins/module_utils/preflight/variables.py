@@ -33,6 +33,7 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.masking import (
 from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.forms import (
     FORMS,
     TYPES,
+    WrongItems,
     line_problem,
     not_among,
     shape_problem,
@@ -41,6 +42,7 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.units import (
     parse_duration_ms,
     parse_size_bytes,
 )
+from ansible_collections.kafkaops.cluster.plugins.module_utils.wording import shown
 
 _ROLES = os.path.join(os.path.dirname(__file__), "../../../roles")
 # Judged by functions of their own, with ids of their own, which also take values of other types.
@@ -243,6 +245,10 @@ def _read(where: str, name: str, value: Any, option: Mapping[str, Any], faults: 
     if problem is None and name in FORMS:
         try:
             return FORMS[name](typed)
+        except WrongItems as error:
+            for key, *told in error.args:
+                faults.append(Fault(_check_of(name), f"{where}.{shown(key)}", typed[key], *told))
+            return None
         except ValueError as error:
             problem = error.args
     if problem is None:
@@ -265,8 +271,8 @@ def _read_for_module(
         typed, problem = _validated(name, value, kind, choices)
     if problem is not None:
         hidden = option.get("no_log") or "options" in option
-        shown = "..." if hidden else masked(where.rpartition(".")[2], value)
-        faults.append(Fault(_check_of(name), where, shown, *problem))
+        visible = "..." if hidden else masked(where.rpartition(".")[2], value)
+        faults.append(Fault(_check_of(name), where, visible, *problem))
         return None
     if kind == "list":
         return _read_list(where, name, typed, option, faults, _read_for_module)
@@ -326,7 +332,7 @@ def _read_dict(
             remedy = f"did you mean `{near}`?" if near else f"use {', '.join(options)}"
             reason = f"{name} has no such key"
             # What is unknown may be a misspelt secret.
-            faults.append(Fault(_check_of(name), f"{where}.{key}", "...", reason, remedy))
+            faults.append(Fault(_check_of(name), f"{where}.{shown(key)}", "...", reason, remedy))
         elif item is not None or options[key].get("required"):
             typed[key] = read(f"{where}.{key}", f"{name}.{key}", item, options[key], faults)
     for key, each in options.items():

@@ -56,22 +56,28 @@ ROOT = pathlib.Path(__file__).resolve().parents[5]
         ("kafka_listeners", [{"name": "A", "port": 0}], "[0].port", "outside 1 to 65535", "give"),
         ("flow_validation_probes", ["all"], "[0]", "not one of min-isr", "write one of"),
         ("kafka_client_security", {"timeout": "soon"}, ".timeout", "not a number", "give a number"),
-        ("kafka_loggers", {"kafka.controller": "INFOO"}, "", "kafka.controller=INFOO", "`INFO`"),
-        ("zookeeper_loggers", {"x": True}, "", "x=TRUE: not one of TRACE", "did you"),
-        ("kafka_environment", {"MY-VAR": "x"}, "", "MY-VAR is not a name", "use letters"),
-        ("zookeeper_environment", {"A": ["x"]}, "", "A has no single value", "write it like A"),
+        ("kafka_loggers", {"a.b": "INFOO"}, ".a.b", "not one of TRACE", "`INFO`"),
+        ("zookeeper_loggers", {"x": True}, ".x", "not one of TRACE", "did you"),
+        ("kafka_environment", {"MY-VAR": "x"}, ".MY-VAR", "not a name", "use letters"),
+        ("zookeeper_environment", {"A": ["x"]}, ".A", "not a single value", "write it like A"),
         ("kafkaops_lock_dir", "locks", "", "not an absolute path", "begin it with /"),
         ("kafkaops_cache", "cache", "", "not an absolute path", "begin it with /"),
         ("kafka_heap_dump_file", "dump", "", "not an absolute path", "begin it with /"),
         ("zookeeper_heap_dump_file", "dump", "", "not an absolute path", "begin it with /"),
-        ("host_baseline_sysctl", {"vm.swappiness": "abc"}, "", "abc: not a whole number", "write"),
-        ("host_baseline_sysctl", {"net.ipv4.tcp_rmem": "1 x"}, "", "1 x: not a whole", "write"),
+        (
+            *("host_baseline_sysctl", {"vm.swappiness": "abc"}, ".vm.swappiness"),
+            *("not a whole number", "write"),
+        ),
+        (
+            *("host_baseline_sysctl", {"net.ipv4.tcp_rmem": "1 x"}, ".net.ipv4.tcp_rmem"),
+            *("not a whole number", "write"),
+        ),
         ("kafka_reassignment_throttle", "fast", "", "not a clear size", "such as"),
         ("kafka_reassignment_batch", -3, "", "outside 1 to", "give a number from 1"),
         ("kafka_scala_version", 2.99, "", "not one of 2.12, 2.13", ""),
         ("kafka_plugins", [{"name": "../x", "src": "/x", "sha512": "0" * 128}], "[0].name", "", ""),
-        ("kafka_unit_options", {"Service": {"A": {"b": 1}}}, ".Service", "A has a value", "line"),
-        ("zookeeper_unit_options", {"Unit": {"a b": 1}}, ".Unit", "a b is not the name", "write"),
+        ("kafka_unit_options", {"Service": {"A": {"b": 1}}}, ".Service.A", "not a line", "line"),
+        ("zookeeper_unit_options", {"Unit": {"a b": 1}}, ".Unit.a b", "not the name", "write"),
         ("flow_validation_replication_factor", -5, "", "outside 0 to", "give a number from 0"),
         ("flow_validation_topic", "a b", "", "the name contains ' '", "choose"),
         ("flow_validation_master", "sparkle", "", "not a master of Spark", "local[4]"),
@@ -83,17 +89,21 @@ ROOT = pathlib.Path(__file__).resolve().parents[5]
         ("distribution_sha512", "zz", "", "not a SHA-512", "128"),
         (
             *("kafka_unit_options", {"Service": {"Environment": ["A=1", "X_PASSWORD=a,b"]}}),
-            *(".Service", "a secret in Environment", "set it in kafka_environment"),
+            *(".Service.Environment", "a secret in Environment", "set it in kafka_environment"),
         ),
         (
-            *("flow_validation_producer_properties", {"linger.ms": 5, "sasl.password": "x"}, ""),
-            *("sasl.password would be on a command line", "flow_validation_client_properties"),
+            *("flow_validation_producer_properties", {"linger.ms": 5, "sasl.password": "x"}),
+            *(
+                ".sasl.password",
+                "it would be on a command line",
+                "flow_validation_client_properties",
+            ),
         ),
         (
-            *("flow_validation_producer_properties", {"ssl.key.pem": "x"}, ""),
-            *("ssl.key.pem would be on a command line", "flow_validation_client_properties"),
+            *("flow_validation_producer_properties", {"ssl.key.pem": "x"}, ".ssl.key.pem"),
+            *("it would be on a command line", "flow_validation_client_properties"),
         ),
-        ("distribution_sha512", {"kafka": "zz"}, "", "not a SHA-512", "128"),
+        ("distribution_sha512", {"kafka": "zz"}, ".kafka", "not a SHA-512", "128"),
     ],
 )
 def test_a_fault_names_its_place_its_reason_and_what_to_write(
@@ -103,6 +113,27 @@ def test_a_fault_names_its_place_its_reason_and_what_to_write(
     assert faults[0].where == variable + where
     assert reason in faults[0].reason
     assert remedy in faults[0].remedy
+
+
+@pytest.mark.parametrize(
+    "variable, value, wrong",
+    [
+        ("kafka_environment", {"1A": "x", "B": None, "C": [1], "D": "fine"}, ["1A", "B", "C"]),
+        ("zookeeper_loggers", {"a": "LOUD", "b": "INFO", "c": "QUIET"}, ["a", "c"]),
+        ("kafka_unit_options", {"Service": {"A": None, "b": 1}}, ["Service.A", "Service.b"]),
+        ("host_baseline_sysctl", {"x": 1, "fs.file-max": [1]}, ["x", "fs.file-max"]),
+        ("flow_validation_producer_properties", {"sasl.a": 1, "ssl.b": 2}, ["sasl.a", "ssl.b"]),
+        (
+            "distribution_url",
+            {"kafka": "u", "spark": "/srv", True: "v"},
+            ["kafka", "spark", "true"],
+        ),
+        ("kafka_sasl", {"users": {"a": [1], "b": "c", "d": "e\nf"}}, ["users.a", "users.d"]),
+    ],
+)
+def test_all_faults_of_a_mapping_are_told(variable, value, wrong):
+    _typed, faults = variables.judged(variable, value)
+    assert [each.where for each in faults] == [f"{variable}.{key}" for key in wrong]
 
 
 @pytest.mark.parametrize(
