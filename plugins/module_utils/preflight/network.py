@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ipaddress
 from dataclasses import dataclass
-from typing import Any, Dict, Iterator, List, Mapping, Tuple
+from typing import Any, Dict, Iterator, List, Mapping, Sequence, Tuple
 
 from ansible_collections.kafkaops.cluster.plugins.module_utils.addresses import endpoint
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.cluster.seen_from import INSIDE
@@ -88,12 +88,13 @@ def check_ports(world: World) -> Iterator[Problem]:
     """Ports that two instances want, and ports that somebody else holds."""
     machines: Dict[str, List[Socket]] = {}
     for cluster in world.clusters:
-        for member in cluster.members:
-            sockets = wanted_sockets(member, len(cluster.servers))
+        servers = len(cluster.servers)
+        wanted = [(each, wanted_sockets(each, servers)) for each in cluster.members]
+        for member, sockets in wanted:
             machines.setdefault(member.network, []).extend(sockets)
             yield from _held(world, member, sockets)
-            yield from _ephemeral(member, sockets)
             yield from _elsewhere(member)
+        yield from _ephemeral(wanted)
     for _network, sockets in sorted(machines.items()):
         yield from _collisions(sockets)
 
@@ -140,22 +141,28 @@ def _held(world: World, member: Member, sockets: List[Socket]) -> Iterator[Probl
             )
 
 
-def _ephemeral(member: Member, sockets: List[Socket]) -> Iterator[Problem]:
+def _ephemeral(wanted: Sequence[Tuple[Member, List[Socket]]]) -> Iterator[Problem]:
+    """One finding for all members whose kernel takes the same ports: reason and remedy are one."""
     # A port that is free now may be the local end of any connection when the instance is restarted.
-    kernel = (member.facts or {}).get("ephemeral_ports")
-    if not kernel:
-        return
-    for socket in sockets:
-        reserved = any(first <= socket.port <= last for first, last in kernel["reserved"])
-        if kernel["first"] <= socket.port <= kernel["last"] and not reserved:
-            yield found(
-                "ports.ephemeral",
-                member.name,
-                socket.variable,
-                socket.port,
-                f"the kernel uses ports {kernel['first']} to {kernel['last']} for outgoing connections; "
-                "one of these may hold the port when the instance starts",
-            )
+    lent: Dict[Tuple[int, int], List[Socket]] = {}
+    for member, sockets in wanted:
+        kernel = (member.facts or {}).get("ephemeral_ports")
+        if not kernel:
+            continue
+        first, last = kernel["first"], kernel["last"]
+        for socket in sockets:
+            reserved = any(low <= socket.port <= high for low, high in kernel["reserved"])
+            if first <= socket.port <= last and not reserved:
+                lent.setdefault((first, last), []).append(socket)
+    for (first, last), sockets in sorted(lent.items()):
+        yield found(
+            "ports.ephemeral",
+            [each.host for each in sockets],
+            " and ".join(sorted({each.variable for each in sockets})),
+            sorted({each.port for each in sockets}),
+            f"the kernel uses ports {first} to {last} for outgoing connections; "
+            "one of these may hold the port when the instance starts",
+        )
 
 
 def _elsewhere(member: Member) -> Iterator[Problem]:
