@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Dict, Iterator, List, Tuple
 
+from ansible_collections.kafkaops.cluster.plugins.module_utils.configuration.keys import nearest
 from ansible_collections.kafkaops.cluster.plugins.module_utils.java import FOR_SPARK, major
 from ansible_collections.kafkaops.cluster.plugins.module_utils.masking import masked_text
 from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.findings import found
@@ -32,6 +33,8 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.units import (
 )
 
 COMFORTABLE_LIMIT = 100000
+# What Ansible takes for the controller where the inventory has no such host.
+LOCALHOST = frozenset(("localhost", "127.0.0.1", "::1"))
 MAPS_PER_REPLICA = 2
 # What is advised where fewer would do: every further segment takes two.
 ROOMY_MAPS = 262144
@@ -308,6 +311,16 @@ def _admin_host(world: World) -> Iterator[Problem]:
     if admin is None or not brokers:
         return
     names = [member.name for member in brokers]
+    if admin.name not in world.host_names | LOCALHOST:
+        reason = "no host of the inventory has this name"
+        near = nearest(admin.name, world.host_names, cutoff=0.6)
+        remedy = (
+            f"did you mean `{near}`?"
+            if near
+            else "add it to the inventory; or remove the variable: then the modules run on the controller"
+        )
+        yield found("host.admin", names, "kafka_admin_host", admin.name, reason, remedy)
+        return
     if admin.unreachable:
         reason = f"it cannot be used: {admin.unreachable}"
         remedy = (

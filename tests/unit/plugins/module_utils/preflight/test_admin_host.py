@@ -17,9 +17,9 @@ from tests.unit.plugins.module_utils.preflight import good_inventory as ground
 from tests.unit.plugins.module_utils.preflight.test_wrong_inventories import spoilt
 
 
-def told(tmp_path, wish="auto", **known):
+def told(tmp_path, wish="auto", name="kafka-1", **known):
     """The findings about the host, of brokers with this flow_validation."""
-    admin = Controller(java={"version": "17"}, admin=AdminHost("admin-1", "/py", **known))
+    admin = Controller(java={"version": "17"}, admin=AdminHost(name, "/py", **known))
     document = spoilt(brokers={"flow_validation": wish})
     verdict = ground.verdict_of(document, tmp_path, controller=admin)
     return [each for each in verdict.findings if each.check == "host.admin"]
@@ -33,7 +33,7 @@ def test_nothing_is_missing(tmp_path):
     "known, wish, setting, words",
     [
         ({"unreachable": "no route"}, "auto", "kafka_admin_host", "it cannot be used: no route"),
-        ({"missing": ("kazoo",)}, "never", "kafka_admin_python", "/py on admin-1 has no kazoo"),
+        ({"missing": ("kazoo",)}, "never", "kafka_admin_python", "/py on kafka-1 has no kazoo"),
         ({"missing": ("pyspark",)}, "auto", "flow_validation", "has no pyspark"),
     ],
 )
@@ -41,6 +41,23 @@ def test_what_is_missing(tmp_path, known, wish, setting, words):
     (finding,) = told(tmp_path, wish, **known)
     assert finding.level == "error" and finding.setting == setting
     assert words in finding.line() and len(finding.subjects) == 3
+
+
+@pytest.mark.parametrize(
+    "name, remedy",
+    [
+        ("kafka-9", "did you mean `kafka-3`?"),
+        ("bastion", "add it to the inventory"),
+        ("localhost", None),
+        ("::1", None),
+    ],
+)
+def test_a_host_that_the_inventory_does_not_have(tmp_path, name, remedy):
+    """Ansible would make one up, and reach it by whatever all hosts have."""
+    lines = [each.line() for each in told(tmp_path, name=name)]
+    assert len(lines) == bool(remedy)
+    assert all(f"kafka_admin_host={name}: no host of the inventory" in each for each in lines)
+    assert all(remedy in each for each in lines)
 
 
 def test_spark_is_missed_only_where_the_flow_is_validated(tmp_path):
