@@ -20,6 +20,7 @@ from typing import Any, Callable, Dict, List, Optional, Sequence, Set, Tuple
 from ansible import constants as C
 from ansible import context
 from ansible.errors import AnsibleActionFail, AnsibleConnectionFailure, AnsibleError
+from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
 from ansible.module_utils.common.validation import check_type_list
 from ansible.parsing.dataloader import DataLoader
 from ansible.parsing.splitter import parse_kv
@@ -143,6 +144,27 @@ WITHOUT_ABSENT = (
 ASKED = tuple("enforce leave_absent leaving purpose quorum replaced resize topics".split())
 
 
+# Consents are of any type: one text will do, too.
+OPTIONS: Mapping[str, Mapping[str, Any]] = {
+    "phase": {"type": "str", "choices": ["collect", "judge"], "required": True},
+    "host": {"type": "str"},
+    "accept": {"type": "raw", "default": []},
+    "enforce": {"type": "bool", "default": True},
+    "leave_absent": {"type": "bool", "default": False},
+    "purpose": {"type": "str", "choices": list(PURPOSES), "default": DEPLOY},
+    "replaced": {"type": "str", "default": ""},
+    "resize": {"type": "bool", "default": False},
+    "quorum": {
+        "type": "str",
+        "choices": ["keep", "change", "dynamic", "migrate"],
+        "default": "keep",
+    },
+    "topics": {"type": "bool", "default": True},
+    "leaving": {"type": "list", "elements": "str", "default": []},
+    "fit_for_kraft": {"type": "bool", "default": True},
+}
+
+
 class ActionModule(ActionBase):
     """Collect, then judge."""
 
@@ -160,27 +182,7 @@ class ActionModule(ActionBase):
 
     def _run(self, tmp: Any, task_vars: Any) -> Dict[str, Any]:
         result = super().run(tmp, task_vars)
-        _validated, arguments = self.validate_argument_spec(
-            argument_spec={
-                "phase": {"type": "str", "choices": ["collect", "judge"], "required": True},
-                "host": {"type": "str"},
-                # Of any type: a wrong one is a finding, and must not hide the others.
-                "accept": {"type": "raw", "default": []},
-                "enforce": {"type": "bool", "default": True},
-                "leave_absent": {"type": "bool", "default": False},
-                "purpose": {"type": "str", "choices": list(PURPOSES), "default": DEPLOY},
-                "replaced": {"type": "str", "default": ""},
-                "resize": {"type": "bool", "default": False},
-                "quorum": {
-                    "type": "str",
-                    "choices": ["keep", "change", "dynamic", "migrate"],
-                    "default": "keep",
-                },
-                "topics": {"type": "bool", "default": True},
-                "leaving": {"type": "list", "elements": "str", "default": []},
-                "fit_for_kraft": {"type": "bool", "default": True},
-            }
-        )
+        arguments = _taken(self._task.args)
         inventory = Inventory(self._templar, self._loader, task_vars)
         if arguments["phase"] == "collect":
             host = arguments["host"] or task_vars["inventory_hostname"]
@@ -435,7 +437,7 @@ class ActionModule(ActionBase):
             raise AnsibleActionFail(f"the hosts of clients: {first_line(error)}") from error
 
     def _raws(self, inventory: Inventory, task_vars: Any) -> List[Raw]:
-        # Ansible itself has refused these before it called this action: no such connection, port or become.
+        # Ansible itself has refused these before it called this action: no such connection, port, shell or become.
         untried: Dict[str, str] = {}
         collected = {}
         failed_here = set()
@@ -480,13 +482,28 @@ class ActionModule(ActionBase):
         return raws
 
 
+def _taken(given: Mapping[str, Any]) -> Dict[str, Any]:
+    """The arguments with their types. A wrong one has its default, and is a finding of its variable."""
+
+    def is_wrong(name: str, value: Any) -> bool:
+        option = OPTIONS.get(name, {})
+        judged = ArgumentSpecValidator({name: option}).validate({name: value})
+        return "default" in option and bool(judged.error_messages)
+
+    right = {name: value for name, value in given.items() if not is_wrong(name, value)}
+    found_of = ArgumentSpecValidator(dict(OPTIONS)).validate(right)
+    if found_of.error_messages:
+        raise AnsibleActionFail("; ".join(found_of.error_messages))
+    return found_of.validated_parameters
+
+
 def _untried(host: str, entry: Mapping[str, Any]) -> str:
     """Why Ansible has not even begun to look at a host; raises what went wrong after that."""
     told = first_line(entry.get("msg"))
     if entry.get("begun"):
         raise AnsibleActionFail(f"{host}: {told}")
     if "loop_control" in told:  # of a loop's item Ansible tells what failed after that
-        return "Ansible does not take its connection, port or become as they are"
+        return "Ansible does not take its connection, port, shell or become as they are"
     return told.replace("Task failed: ", "", 1)
 
 

@@ -123,8 +123,9 @@ def test_all_mistakes_are_told_at_once(preflight):
         ({"ansible_connection": "nosuch"}, "the connection plugin 'nosuch' was not found"),
         ({"ansible_port": "ssh"}, "'ssh' could not be converted to 'int'"),
         ({"ansible_become": True, "ansible_become_method": "dooas"}, "plugin: 'dooas'"),
+        ({"ansible_shell_type": "nosuch"}, "Could not find the shell plugin required (nosuch)"),
     ],
-    ids=["connection", "port", "become"],
+    ids=["connection", "port", "become", "shell"],
 )
 def test_a_connection_that_ansible_refuses_hides_no_other_finding(preflight, how, why):
     """Ansible fails before the action has begun, of the first host and of another one."""
@@ -181,6 +182,38 @@ def test_a_consent_of_a_wrong_type_hides_no_other_finding(preflight):
     code, found, text = preflight.run("-e", '{"kafkaops_preflight_accept": {"a": 1}}')
     assert code == 2 and set(found) == {"identity.duplicate_broker_id", "settings.bad_value"}, text
     assert ": kafkaops_preflight_accept=" in text
+
+
+@pytest.mark.parametrize(
+    ("variable", "value"),
+    [
+        ("preflight_purpose", "deployy"),
+        ("preflight_enforce", "perhaps"),
+        ("preflight_quorum", "chang"),
+        ("preflight_leaving", {"a": 1}),
+    ],
+)
+def test_an_option_of_a_wrong_kind_hides_no_other_finding(preflight, variable, value):
+    preflight.spoil("kafka", "kafka-3", kafka_broker_id=2)
+    code, found, text = preflight.run("-e", json.dumps({variable: value}))
+    assert code == 2 and set(found) == {"identity.duplicate_broker_id", "settings.bad_value"}, text
+    assert f": {variable}=" in text
+
+
+def test_a_shell_that_does_not_exist_is_told_of_every_host(preflight):
+    """Also of the controller, which would have it as all hosts do."""
+    variables = preflight.inventory / "group_vars" / "all.yml"
+    variables.write_text(variables.read_text() + "ansible_shell_type: nosuch\n")
+    code, found, text = preflight.run()
+    assert code == 2 and list(found) == ["host.unreachable"], text
+    assert "[host.unreachable] kafka-1" in text and "[host.unreachable] zookeeper-3" in text
+
+
+def test_an_admin_host_that_is_not_in_the_inventory(preflight):
+    preflight.spoil("kafka", "kafka-3", kafka_broker_id=2)
+    code, found, text = preflight.run("-e", "kafka_admin_host=kafka-9")
+    assert code == 2 and set(found) == {"identity.duplicate_broker_id", "host.admin"}, text
+    assert "no host of the inventory has this name. Remedy: did you mean `kafka-3`?" in text
 
 
 def test_a_port_that_a_real_process_holds(preflight):

@@ -371,6 +371,30 @@ def test_a_host_that_cannot_be_examined_speaks_for_itself(answer, told):
     assert action.why_no_answer(answer).startswith(told)
 
 
+@pytest.mark.parametrize(
+    "given, name, value",
+    [
+        ({}, "purpose", "deploy"),
+        ({"purpose": "fetch"}, "purpose", "fetch"),
+        ({"purpose": "x"}, "purpose", "deploy"),
+        ({"enforce": "no"}, "enforce", False),
+        ({"enforce": "x"}, "enforce", True),
+        ({"leaving": {"a": 1}}, "leaving", []),
+        ({"quorum": ["a"]}, "quorum", "keep"),
+        ({"accept": "a.b"}, "accept", "a.b"),
+    ],
+)
+def test_a_wrong_argument_has_its_default_and_hides_nothing(given, name, value):
+    """It is a finding of its variable, preflight_NAME."""
+    assert action._taken({"phase": "judge", **given})[name] == value
+
+
+@pytest.mark.parametrize("given", [{}, {"phase": "x"}, {"phase": "judge", "purpos": "fetch"}])
+def test_an_argument_that_no_variable_gives_is_refused(given):
+    with pytest.raises(AnsibleError, match="phase|purpos"):
+        action._taken(given)
+
+
 def test_a_become_that_fails_is_told_in_the_words_of_the_host():
     error = AnsibleError("Premature end of stream.\n>>> Standard Error\nsudo: no tty present\n")
     answer = {"module_stderr": action._standard_error(error), "msg": first_line(error)}
