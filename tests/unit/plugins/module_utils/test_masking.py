@@ -4,10 +4,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from ansible_collections.kafkaops.cluster.plugins.module_utils.masking import (
     HIDDEN,
+    SECRET_NAME_ENDS,
+    SECRET_NAME_PARTS,
     is_secret,
     masked,
     masked_option,
@@ -49,6 +53,12 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.masking import (
 )
 def test_secrets_are_known_by_name(name):
     assert is_secret(name)
+
+
+def test_the_names_of_secrets_are_documented():
+    page = Path(__file__).resolve().parents[4] / "docs" / "security.md"
+    text = page.read_text(encoding="utf-8")
+    assert [name for name in SECRET_NAME_PARTS + SECRET_NAME_ENDS if f"`{name}`" not in text] == []
 
 
 @pytest.mark.parametrize(
