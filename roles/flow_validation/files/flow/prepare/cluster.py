@@ -553,12 +553,9 @@ def refuse_several(settings: Mapping[str, str]) -> None:
 def _cluster_id(settings: Mapping[str, str], server: str) -> str:
     """The id of the cluster that one server belongs to; "" if it does not say."""
     try:
-        from confluent_kafka.admin import AdminClient
-
-        alone: dict = {**settings, "bootstrap.servers": server}
-        asked = AdminClient(alone, logger=quiet_logger()).list_topics(timeout=_ALONE_SECONDS)
-        return asked.cluster_id or ""
-    except Exception:  # who asks all of them says why
+        alone = Cluster({**settings, "bootstrap.servers": server}, _ALONE_SECONDS)
+        return alone.describe().cluster_id or ""
+    except CannotRun:  # who asks all of them says why
         return ""
 
 
