@@ -34,6 +34,7 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.address
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.problem import ProblemError
 from ansible_collections.kafkaops.cluster.plugins.module_utils.supply.ivy import mirror_problem
+from ansible_collections.kafkaops.cluster.plugins.module_utils.wording import shown
 
 HEAP = re.compile(r"^(\d+)([kKmMgG]?)$")
 HEAP_FACTOR = {"": 1, "k": 2**10, "m": 2**20, "g": 2**30}
@@ -61,6 +62,7 @@ _LOGIN = ("sasl.", "ssl.")
 UNIT_SECTIONS = ("Unit", "Service", "Install")
 LOG_LEVELS = ("TRACE", "DEBUG", "INFO", "WARN", "ERROR", "OFF")
 URL_OR_PATH = re.compile(r"^(https?|ftp|file)://|^[/~.]")
+NODE_ID = re.compile(r"^[0-9]+$")
 LISTENER_NAME = re.compile(r"^[A-Za-z0-9_]+$")
 DURATION = re.compile(r"^[1-9][0-9]*[smhd]$")
 SHA512 = re.compile(r"^[0-9a-fA-F]{128}$")
@@ -140,7 +142,9 @@ def _inventory_name(text: str) -> str:
     """The name of a host to delegate to; Ansible's own error does not explain an empty one."""
     if not text.strip():
         raise ValueError("empty", "name a host of the inventory, or leave the variable out")
-    return text.strip()
+    if text != text.strip():
+        raise ValueError("a blank at its beginning or end", f"write it like {text.strip()}")
+    return text
 
 
 def _bind(text: str) -> str:
@@ -366,6 +370,9 @@ FORMS: Dict[str, Callable[[Any], Any]] = {
     "kafka_sasl.users": _of_each(_password),
     "kafka_state_dir": _own_path,
     **{f"kafka_unit_options.{name}": _of_each(_unit_setting) for name in UNIT_SECTIONS},
+    "preflight_replaced_broker": _or_empty(
+        _matching(NODE_ID, "not an id", "give a whole number, as kafka_broker_id has it")
+    ),
     "zookeeper_account": _ACCOUNT,
     "zookeeper_address": _host,
     "zookeeper_application_log_dir": _own_path,
@@ -392,7 +399,7 @@ def shape_problem(kind: str, value: Any) -> Optional[Tuple[str, str]]:
     if kind == "list":
         wrong = not isinstance(value, (list, tuple))
         if wrong and isinstance(value, (str, int, float)):
-            return "not a list", f"write a list: [{value if value else ''}]"
+            return "not a list", f"write a list: [{shown(value) if value else ''}]"
     elif kind == "dict":
         wrong = not isinstance(value, MappingType)
     elif kind in ("str", "int", "float"):

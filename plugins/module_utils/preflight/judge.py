@@ -432,12 +432,14 @@ def _may_be_empty(world: World, replaced: Optional[int]) -> FrozenSet[str]:
 
 
 def _told_of_the_home(raw: Raw, problems: Sequence[Problem]) -> List[Problem]:
-    """The same problems; a relative kafkaops_home is one, not one for each path below it."""
+    """The same problems; a relative kafkaops_home is one, not one for each path below it; so is one that is no text."""
     home = raw.settings.get("kafkaops_home")
-    if not isinstance(home, str) or not home or home.startswith("/"):
+    if home == "" or str(home).startswith("/"):
         return list(problems)
-    reason, remedy = "not an absolute path", "begin it (or KAFKAOPS_HOME) with /, and write no `~`"
     kept = [each for each in problems if not str(each.value).startswith(f"{home}/")]
+    if not isinstance(home, str):
+        return kept
+    reason, remedy = "not an absolute path", "begin it (or KAFKAOPS_HOME) with /, and write no `~`"
     return [*kept, found("settings.bad_value", raw.name, "kafkaops_home", home, reason, remedy)]
 
 

@@ -324,8 +324,8 @@ def _admin_host(world: World) -> Iterator[Problem]:
     if admin.unreachable:
         reason = f"it cannot be used: {admin.unreachable}"
         remedy = (
-            "name a host that answers, with a Python that starts; or remove the variable: then the "
-            "modules run on the controller"
+            "name a host that answers, and in kafka_admin_python a Python that starts there; without both "
+            "variables the modules run on the controller, with Ansible's own"
         )
         yield found("host.admin", names, "kafka_admin_host", admin.name, reason, remedy)
         return

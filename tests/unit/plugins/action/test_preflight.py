@@ -372,6 +372,15 @@ def test_a_host_that_cannot_be_examined_speaks_for_itself(answer, told):
 
 
 @pytest.mark.parametrize(
+    "given, ids",
+    [("a.b, c.d", ["a.b", "c.d"]), ([True, None, "a.b", ["c.d"]], ["a.b"]), ({"a": 1}, [])],
+)
+def test_consents_are_texts(given, ids):
+    """What is none is a finding of its own, and no id that does not exist."""
+    assert [each.strip() for each in action._consents(given)] == ids
+
+
+@pytest.mark.parametrize(
     "given, name, value",
     [
         ({}, "purpose", "deploy"),

@@ -32,7 +32,12 @@ def test_nothing_is_missing(tmp_path):
 @pytest.mark.parametrize(
     "known, wish, setting, words",
     [
-        ({"unreachable": "no route"}, "auto", "kafka_admin_host", "it cannot be used: no route"),
+        (
+            {"unreachable": "no route"},
+            "auto",
+            "kafka_admin_host",
+            "it cannot be used: no route. Remedy: name a host that answers, and in kafka_admin_python a",
+        ),
         ({"missing": ("kazoo",)}, "never", "kafka_admin_python", "/py on kafka-1 has no kazoo"),
         ({"missing": ("pyspark",)}, "auto", "flow_validation", "has no pyspark"),
     ],
