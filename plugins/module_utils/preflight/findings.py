@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import functools
 import os
-import re
 from dataclasses import dataclass, replace
 from typing import Any, Dict, Iterable, List, Mapping, Sequence
 
@@ -25,8 +24,6 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.problem import LE
 from ansible_collections.kafkaops.cluster.plugins.module_utils.wording import shown
 
 HOST = "host"
-# How a module calls an item that has no name of its own: by its place, from 0 on.
-_PLACE = re.compile(r"\w+\[(\d+)\]\Z")
 _CATALOGUE_FILE = os.path.join(os.path.dirname(__file__), "../../../meta/problems.yml")
 
 
@@ -82,13 +79,15 @@ def found(
 def found_in_list(
     refusal: Problem, hosts: Sequence[str], variable: str, items: Sequence[Any]
 ) -> Problem:
-    """A module's refusal of an item, as a finding of the variable that lists it: `kafka_topics[orders].retention`."""
+    """A module's refusal of an item, as a finding of the variable that lists it: `kafka_topics[orders].retention`.
+
+    The module names an item that has no name of its own by its place in the option, `topics[0]`.
+    """
     subject = ", ".join(refusal.subjects)
-    nameless = _PLACE.match(subject)
-    place = nameless[1] if nameless else subject
-    value = refusal.value
-    if not refusal.setting:
-        value = masked(variable, items[int(place)]) if nameless else subject
+    option = variable.rpartition("_")[2]
+    nameless = {f"{option}[{place}]": (place, item) for place, item in enumerate(items)}
+    place, item = nameless.get(subject, (subject, subject))
+    value = refusal.value if refusal.setting else masked(variable, item)
     where = f"{variable}[{place}]{refusal.setting and f'.{refusal.setting}'}"
     return found(refusal.check, hosts, where, value, refusal.reason, refusal.remedy)
 

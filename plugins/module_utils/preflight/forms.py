@@ -183,8 +183,8 @@ def _kernel_setting(name: str, wanted: Any) -> str:
     remedy = "write it like vm.swappiness: 1"
     if not KERNEL_SETTING.match(name):
         raise ValueError("not the name of a kernel setting", remedy)
-    if isinstance(wanted, (MappingType, list)) or not str(wanted).strip():
-        raise ValueError("not a single value", remedy)
+    if wanted is None or isinstance(wanted, (MappingType, list, bool)) or not str(wanted).strip():
+        raise ValueError("not a single number or word", remedy)
     text = " ".join(str(wanted).split())
     if NUMBERS_ONLY.match(name.replace("/", ".")) and not WHOLE_NUMBERS.match(text):
         raise ValueError("not a whole number", remedy)

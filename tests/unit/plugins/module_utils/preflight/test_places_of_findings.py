@@ -77,6 +77,10 @@ def lines_with(**settings):
         ),
         ({"kafka_quotas": [{}]}, "kafka_quotas[0]={state: present}: it names nobody"),
         (
+            {"kafka_users": [{"name": "users[7]", "password": "a"}] * 2},
+            "kafka_users[users[7]]=users[7]: it is declared twice",
+        ),
+        (
             {"kafka_users": [{"name": "", "password": "s3cret"}]},
             'kafka_users[0].name="": it is missing or empty',
         ),

@@ -75,6 +75,14 @@ ROOT = pathlib.Path(__file__).resolve().parents[5]
             *("host_baseline_sysctl", {"net.ipv4.tcp_rmem": "1 x"}, ".net.ipv4.tcp_rmem"),
             *("not a whole number", "write"),
         ),
+        (
+            *("host_baseline_sysctl", {"net.core.default_qdisc": None}, ".net.core.default_qdisc"),
+            *("not a single number or word", "write"),
+        ),
+        (
+            *("host_baseline_sysctl", {"kernel.core_pattern": True}, ".kernel.core_pattern"),
+            *("not a single number or word", "write"),
+        ),
         ("kafka_reassignment_throttle", "fast", "", "not a clear size", "such as"),
         ("kafka_reassignment_batch", -3, "", "outside 1 to", "give a number from 1"),
         ("kafka_scala_version", 2.99, "", "not one of 2.12, 2.13", ""),
