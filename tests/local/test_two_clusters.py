@@ -105,6 +105,77 @@ def test_one_has_zookeeper_and_the_other_has_not(next_offset):
         assert both.deploy().changed() == 0
 
 
+class Migrating(TwoClusters):
+    """`wants_kraft` gives a cluster a controller, which the inventory of before does not have."""
+
+    CONTROLLERS = {"left": "controller-1", "right": "controller-2"}
+
+    def wants_kraft(self, *clusters):
+        path = self.overlay / "hosts.yml"
+        inventory = yaml.safe_load(path.read_text())
+        children = inventory["all"]["children"]
+        for cluster in clusters:
+            number = self.CONTROLLERS[cluster][-1]
+            kraft = {
+                "local_cluster_name": cluster,
+                "kafka_metadata": "kraft",
+                "kafka_version": "3.9.2",
+                "kafka_controller_port": "{{ 9190 + local_index | int + local_port_offset | int }}",
+                "kafka_controller_bind": "127.0.0.1",
+            }
+            children["kafka"]["hosts"][f"kafka-{number}"] = kraft
+            voters = children.setdefault("controllers", {"hosts": {}})["hosts"]
+            heap = {"kafka_broker_id": 3000 + int(number), "kafka_heap": "256m"}
+            voters[self.CONTROLLERS[cluster]] = {**kraft, **heap}
+        path.write_text(yaml.safe_dump(inventory))
+        nodes = yaml.safe_load((self.inventory / "group_vars" / "kafka.yml").read_text())
+        self.configure("controllers", **nodes)
+
+    def instance(self, name):
+        left = (*self.LEFT, self.CONTROLLERS["left"])
+        return self.home / "clusters" / ("left" if name in left else "right") / name
+
+    def phase(self, name):
+        text = (self.instance(name) / "conf" / "current" / "server.properties").read_text()
+        migrates = "zookeeper.metadata.migration.enable=true" in text
+        return "migration" if migrates else "kraft" if "process.roles" in text else "zookeeper"
+
+
+def test_one_goes_to_kraft_and_then_the_other(next_offset):
+    """With --limit the neighbour is left alone; then one command takes both to the end, each from where it is."""
+    with Migrating(next_offset()) as both:
+        both.deploy()
+        others = {name: both.processes()[name] for name in RIGHT}
+
+        def unchanged():
+            return {name: both.processes()[name] for name in RIGHT} == others
+
+        both.wants_kraft("left")
+        refused = " ".join(both.play("migrate_to_kraft.yml", code=2).text.split())
+        assert "[migration.inventory] kafka-2" in refused and "--limit" in refused, refused
+        left = ("--limit", ",".join((*LEFT, "controller-1")))
+        both.play("migrate_to_kraft.yml", *left)
+        assert (both.phase("kafka-1"), both.phase("kafka-2")) == ("kraft", "zookeeper")
+        assert unchanged()
+        proven = both.play("validate.yml", *left, "-e", "flow_validation_records=20000").text
+        assert "PASS: " in proven and both.play("topics.yml", *left).changed() == 0, proven
+        refused = " ".join(both.deploy(code=2).text.split())
+        assert "[metadata.migrating] controller-1: " in refused, refused
+        assert both.deploy("--limit", ",".join(RIGHT)).changed() == 0
+        both.play("migrate_back.yml", *left)
+        assert both.phase("kafka-1") == "zookeeper" and unchanged()
+
+        both.play("migrate_to_kraft.yml", *left)
+        both.wants_kraft("right")
+        both.play("migrate_to_kraft.yml")
+        assert both.phase("kafka-2") == "kraft"
+        both.play("migrate_to_kraft.yml", "-e", "migrate=finish")
+        assert {both.phase(each) for each in both.CONTROLLERS.values()} == {"kraft"}
+        away = ("-e", "migrate=remove_zookeeper", "-e", "confirm=left")
+        both.play("migrate_to_kraft.yml", *away, *left)
+        assert both.running() == {"kafka-1", *RIGHT}
+
+
 @pytest.fixture(scope="module", name="two")
 def _two(next_offset):
     with TwoClusters(next_offset()) as running:

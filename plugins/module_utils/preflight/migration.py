@@ -44,6 +44,7 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.problem import Pr
 TLS_KEYS, ACL_KEY = ("zookeeper.ssl.", "zookeeper.clientCnxnSocket"), "zookeeper.set.acl"
 LOGIN_FILE = "java.security.auth.login.config"
 SPOKEN = protocol.text(LINE)
+CHOOSE = "choose the one that migrates with --limit"
 
 
 def check_migration(world: World) -> Iterator[Problem]:
@@ -53,7 +54,8 @@ def check_migration(world: World) -> Iterator[Problem]:
             yield _of(
                 "migration.inventory",
                 list(cluster.members),
-                "the inventory keeps the cluster in ZooKeeper",
+                f"the inventory keeps cluster {cluster.name} in ZooKeeper",
+                CHOOSE if any(each.kraft for each in world.clusters) else "",
             )
             continue
         yield from _whole(cluster)
@@ -81,7 +83,7 @@ def _elsewhere(cluster: Cluster) -> str:
     """What to do where a cluster was meant that has nothing to migrate, as one that began with KRaft; "" if it has."""
     if not all(phase_in_force(each) == IN_KRAFT for each in cluster.brokers):
         return ""
-    return f"cluster {cluster.name} is in KRaft mode already: choose the one that migrates with --limit"
+    return f"cluster {cluster.name} is in KRaft mode already: {CHOOSE}"
 
 
 def _apart(cluster: Cluster) -> Iterator[Problem]:
