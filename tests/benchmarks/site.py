@@ -2,13 +2,14 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """How long `site.yml` takes, against the bare floor measured in the same run.
 
-Floor: the same six JVMs with the same flags, started by hand, until three brokers are registered.
+Floor: the same JVMs with the same flags, started by hand, until three brokers are registered: six, or with
+`--kraft`, where the cluster is inventories/local-kraft, three (formatting their storage included).
 First run: `site.yml` without validation, from a filled cache, on an empty home. Second run: the same
 again, unchanged; then once more with `--check --diff`, and `status.yml`. Prints medians and ratios, and the
 seconds that the processes of a run have worked, which can be compared on a machine that is not idle; passes
 no judgement.
 
-    python -m tests.benchmarks.site [--rounds 3] [--port-offset 9000]
+    python -m tests.benchmarks.site [--rounds 3] [--port-offset 9000] [--kraft]
 """
 
 from __future__ import annotations
@@ -41,12 +42,13 @@ RUNS = {
 }
 
 
-def run(playbook: str, home: Path, offset: int, *more: str) -> tuple:
+def run(playbook: str, inventory: str, home: Path, offset: int, *more: str) -> tuple:
     """Run a playbook; returns (seconds, of work, its output). A failure ends the benchmark with it."""
     environment = dict(os.environ, KAFKAOPS_HOME=str(home))
     started, before = time.monotonic(), processor_seconds()
     done = subprocess.run(
-        [PLAYBOOK, playbook, "-e", f"local_port_offset={offset}", *more],
+        [PLAYBOOK, "-i", f"inventories/{inventory}", playbook]
+        + ["-e", f"local_port_offset={offset}", *more],
         cwd=CHECKOUT,
         env=environment,
         stdout=subprocess.PIPE,
@@ -65,10 +67,10 @@ def module_calls(output: str) -> int:
     return len(re.findall(r"^(?:ok|changed): ", output, re.MULTILINE))
 
 
-def floor(directory: Path, port_base: int) -> float:
+def floor(directory: Path, port_base: int, **mode) -> float:
     """Seconds from nothing to three registered brokers, by hand."""
     started = time.monotonic()
-    with BareCluster(directory=directory, port_base=port_base):
+    with BareCluster(directory=directory, port_base=port_base, **mode):
         seconds = time.monotonic() - started
     return seconds
 
@@ -78,8 +80,14 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--port-offset", type=int, default=9000)
+    parser.add_argument("--kraft", action="store_true")
     options = parser.parse_args()
-    for product, version in (("kafka", "3.9.2"), ("zookeeper", "3.9.5")):
+    inventory, needed = "local", (("kafka", "3.9.2"), ("zookeeper", "3.9.5"))
+    mode: dict = {}
+    if options.kraft:
+        inventory, needed = "local-kraft", (("kafka", "4.3.1"),)
+        mode = {"kraft": True, "kafka_version": "4.3.1"}
+    for product, version in needed:
         ensure_archive(product, version)
     figures: dict = {"floor": []}
     calls: dict = {}
@@ -88,16 +96,17 @@ def main() -> None:
         for number in range(options.rounds):
             directory = Path(temporary) / f"floor-{number}"
             directory.mkdir()
-            figures["floor"].append(floor(directory, options.port_offset + 12000))
+            figures["floor"].append(floor(directory, options.port_offset + 12000, **mode))
             home = Path(temporary) / f"home-{number}"
             for name, (playbook, *more) in RUNS.items():
-                seconds, worked, output = run(playbook, home, options.port_offset, *more)
+                seconds, worked, output = run(playbook, inventory, home, options.port_offset, *more)
                 figures.setdefault(name, []).append(seconds)
                 work.setdefault(name, []).append(worked)
                 calls[name] = module_calls(output)
                 if name != "first" and re.search(r"changed=[1-9]", output):
                     sys.exit(f"{name}: something was changed:\n{output}")
-            run("playbooks/teardown.yml", home, options.port_offset, "-e", "confirm=local")
+            confirmed = ("-e", f"confirm={inventory}")
+            run("playbooks/teardown.yml", inventory, home, options.port_offset, *confirmed)
             shutil.rmtree(home, ignore_errors=True)
     middle = {name: statistics.median(values) for name, values in figures.items()}
     for name, values in figures.items():
