@@ -107,8 +107,10 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.world i
     CLIENT_PACKAGES,
     DEPLOY,
     FETCH,
+    FITTING,
     JOB_PACKAGES,
     PURPOSES,
+    SETTLED,
     AdminHost,
     Callers,
     Controller,
@@ -161,7 +163,12 @@ OPTIONS: Mapping[str, Mapping[str, Any]] = {
     },
     "topics": {"type": "bool", "default": True},
     "leaving": {"type": "list", "elements": "str", "default": []},
-    "fit_for_kraft": {"type": "bool", "default": True},
+    "fit_for": {
+        "type": "list",
+        "elements": "str",
+        "choices": list(FITTING),
+        "default": sorted(SETTLED),
+    },
 }
 
 
@@ -363,7 +370,7 @@ class ActionModule(ActionBase):
             becomes_dynamic=arguments["quorum"] == "dynamic",
             migrates=arguments["quorum"] == "migrate",
             reconciles=arguments["topics"],
-            fit_for_kraft=arguments["fit_for_kraft"],
+            fit_for=frozenset(arguments["fit_for"]),
             drawn=os.urandom(16).hex(),
             forks=int(task_vars.get("ansible_forks") or 0),
         )

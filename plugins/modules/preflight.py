@@ -90,10 +90,14 @@ options:
     type: list
     elements: str
     default: []
-  fit_for_kraft:
-    description: Whether what the run does is fit for clusters in KRaft mode, which are refused otherwise.
-    type: bool
-    default: true
+  fit_for:
+    description:
+      - Clusters for which what the run does is fit; others are refused. They have their metadata in C(zookeeper) or in C(kraft), or are on their
+        way from one to the other, C(migration).
+    type: list
+    elements: str
+    choices: [zookeeper, kraft, migration]
+    default: [zookeeper, kraft]
 attributes:
   check_mode:
     description: It only reads, so check mode makes no difference but for the report.

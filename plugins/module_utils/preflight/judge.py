@@ -70,6 +70,7 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.members
 from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.world import (
     DEPLOY,
     FETCH,
+    SETTLED,
     START,
     STATE,
     Cluster,
@@ -232,7 +233,7 @@ def judge(
     replaced: Optional[int] = None,
     leaving: Optional[AbstractSet[str]] = None,
     reconciles: bool = True,
-    fit_for_kraft: bool = True,
+    fit_for: AbstractSet[str] = SETTLED,
     drawn: str = "",
     voters_change: bool = False,
     becomes_dynamic: bool = False,
@@ -249,8 +250,8 @@ def judge(
     whether the run brings the declared topics into effect, too; `voters_change`: whether the controllers may
     be others than those that vote, where those in `leaving` go; `becomes_dynamic`: whether a static quorum
     becomes a dynamic one; `migrates`: whether the run takes clusters
-    from ZooKeeper to KRaft, or back; `fit_for_kraft`: whether what it does is
-    fit for a cluster in KRaft mode; `drawn`: at random, for the ids of KRaft clusters that this run begins;
+    from ZooKeeper to KRaft, or back; `fit_for`: clusters for which what it does is fit, of world.FITTING;
+    `drawn`: at random, for the ids of KRaft clusters that this run begins;
     `forks`: how many hosts the run works on at a time, 0 where that is not known.
     """
     findings: List[Problem] = []
@@ -270,7 +271,7 @@ def judge(
         purpose=purpose,
         reconciles=reconciles,
         leaving=None if leaving is None else frozenset(leaving),
-        fit_for_kraft=fit_for_kraft,
+        fit_for=frozenset(fit_for),
         voters_change=voters_change,
         becomes_dynamic=becomes_dynamic,
         migrates=migrates,

@@ -13,6 +13,8 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.configuration.mig
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.findings import found
 from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.world import (
+    KRAFT,
+    MIGRATION,
     START,
     Cluster,
     World,
@@ -83,8 +85,8 @@ def _migrating(world: World, cluster: Cluster, hosts: List[str]) -> Iterator[Pro
         cluster.nodes[0].text("kafka_metadata"),
         f"cluster {cluster.name} is on its way from ZooKeeper to KRaft, and another configuration would leave"
         " the node behind",
-        # What was in effect may start: each node goes on where it was.
-        level=WARNING if world.purpose == START else "",
+        # What was in effect may start: each node goes on where it was. Others write no configuration.
+        level=WARNING if world.purpose == START or MIGRATION in world.fit_for else "",
     )
 
 
@@ -120,7 +122,7 @@ def _zookeeper_servers(cluster: Cluster) -> Iterator[Problem]:
 
 
 def _not_yet(world: World, cluster: Cluster) -> Iterator[Problem]:
-    if not world.fit_for_kraft:
+    if KRAFT not in world.fit_for:
         yield found(
             "metadata.not_yet",
             [each.name for each in cluster.nodes],

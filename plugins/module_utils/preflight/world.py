@@ -37,6 +37,10 @@ START, UPGRADE, ROLLBACK, FETCH = "start", "upgrade", "rollback", "fetch"
 PURPOSES = (DEPLOY, KEEP, STATE, START, UPGRADE, ROLLBACK, FETCH)
 # Those that start brokers with what the inventory says.
 WRITING = (DEPLOY, UPGRADE, ROLLBACK)
+# Clusters for which a run may be fit: where their metadata are, or that these are on their way.
+KRAFT, MIGRATION = "kraft", "migration"
+FITTING = ("zookeeper", KRAFT, MIGRATION)
+SETTLED: FrozenSet[str] = frozenset(("zookeeper", KRAFT))
 
 
 @dataclass(frozen=True)
@@ -266,8 +270,8 @@ class World:
     replaced: Optional[int] = None
     # How many hosts the run works on at a time, 0 where that is not known.
     forks: int = 0
-    # Whether what the run does is fit for a cluster in KRaft mode.
-    fit_for_kraft: bool = True
+    # Of FITTING.
+    fit_for: FrozenSet[str] = SETTLED
 
     @property
     def clusters(self) -> Tuple[Cluster, ...]:

@@ -282,7 +282,6 @@ def verdict_of(
     replaced=None,
     leaving=None,
     reconciles=True,
-    fit_for_kraft=True,
     **more,
 ):
     """The verdict over an inventory document.
@@ -304,7 +303,6 @@ def verdict_of(
         replaced,
         leaving,
         reconciles,
-        fit_for_kraft,
         **more,
     )
 
@@ -321,7 +319,6 @@ def judge_gathered(
     replaced=None,
     leaving=None,
     reconciles=True,
-    fit_for_kraft=True,
     **more,
 ):
     """The verdict over what `gather` or `gather_files` returned; see `verdict_of`."""
@@ -355,7 +352,6 @@ def judge_gathered(
         replaced=replaced,
         leaving=leaving,
         reconciles=reconciles,
-        fit_for_kraft=fit_for_kraft,
         **more,
         drawn=DRAWN,
     )

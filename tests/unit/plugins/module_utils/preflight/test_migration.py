@@ -131,6 +131,25 @@ def test_what_the_plan_gets_to_know(tmp_path):
     assert quorum["static"] and [each["id"] for each in quorum["controllers"]] == [3001, 3002, 3003]
 
 
+def test_of_two_clusters_one_stays_where_it_is(tmp_path):
+    """The one that the inventory keeps in ZooKeeper is left out with --limit, and stops nobody then."""
+    other = {"kafka_cluster_name": "other", "kafka_metadata": "zookeeper"}
+    names = {"kafka": "kafka-4", "zookeeper": "zookeeper-4"}
+    second = {
+        group: {"hosts": {name: {**other, "ansible_host": f"{name}.example.com"}}}
+        for group, name in names.items()
+    }
+    document = inventory({"all": {"children": second}})
+    (refused,) = [
+        each for each in judged(tmp_path, document).errors if each.check.startswith("migration.")
+    ]
+    assert refused.check == "migration.inventory" and set(refused.subjects) == set(names.values())
+    assert "--limit" in refused.remedy
+    away = {name: {"in_play": False} for name in names.values()}
+    left = judged(tmp_path, document, raw=away)
+    assert not [each for each in left.errors if each.check.startswith("migration.")]
+
+
 def test_of_two_clusters_each_has_a_plan_of_its_own(tmp_path):
     """And none of them waits for nodes of the other one, or is refused for how far that is."""
     other = {"kafka_cluster_name": "other"}
@@ -311,7 +330,8 @@ def test_servers_are_there_until_no_broker_needs_them(tmp_path):
 
 def test_an_inventory_of_zookeeper_mode_and_a_part_of_the_hosts_are_refused(tmp_path):
     document = inventory({"all": {"vars": {"kafka_metadata": "zookeeper"}}})
-    assert "migration.inventory" in errors(judged(tmp_path, document))
+    (alone,) = judged(tmp_path, document).errors
+    assert alone.check == "migration.inventory" and "--limit" not in alone.remedy
     outside = judged(tmp_path, raw={"kafka-3": {"in_play": False}})
     assert errors(outside)["migration.limited"] == ["kafka-3"]
 
@@ -328,6 +348,15 @@ def test_other_playbooks_leave_alone_what_is_under_way(tmp_path, mode):
     assert found["metadata.migrating"] == hosts and "metadata.mixed" not in found
     started = judged(tmp_path, document, migrates=False, facts=now, purpose="start")
     assert "metadata.migrating" not in errors(started) and "metadata.migrating" in told(started)
+    fit = judged(
+        tmp_path,
+        document,
+        migrates=False,
+        facts=now,
+        purpose="keep",
+        fit_for=["zookeeper", "kraft", "migration"],
+    )
+    assert errors(fit) == {} and "metadata.migrating" in told(fit)
     state = started.result["versions"][CLUSTER]["state"]
     assert any("Migration to KRaft under way: kafka-3 still in ZooKeeper" in each for each in state)
 
