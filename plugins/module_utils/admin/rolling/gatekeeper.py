@@ -120,20 +120,32 @@ class Gatekeeper:
         self._has_read = False
         missing, certain = self._without_quorum()
         if certain:
-            # Who stops now cannot register again, and a question for settings would hang in a broker.
-            self._seen, self.controller, self.lagging = None, -1, None
-            return {
-                broker: gate.also_for(Verdict(broker, gate.GO), [missing])
-                for broker in self.question.brokers
-            }
+            return self._held_by(missing)
         try:
             return self._look(client, anew)
         except AdminError as error:
             self._out_of_reach = False  # it may be why
-            if missing and not error.final:
+            if error.final:
+                raise
+            # It may have gone since, and be why the question has hung.
+            missing, certain = self._without_quorum()
+            if certain:
+                return self._held_by(missing)
+            if missing:
                 reason = f"{error.problem.reason}; {missing}"
                 error.problem = replace(error.problem, reason=reason)
             raise
+
+    def _held_by(self, missing: str) -> Dict[int, Verdict]:
+        """The verdicts where ZooKeeper has no quorum.
+
+        Who stops now cannot register again, and a question for settings would hang in a broker.
+        """
+        self._seen, self.controller, self.lagging = None, -1, None
+        return {
+            broker: gate.also_for(Verdict(broker, gate.GO), [missing])
+            for broker in self.question.brokers
+        }
 
     def _without_quorum(self) -> Tuple[str, bool]:
         """What `without_quorum` says of ZooKeeper; as long as one server serves, it alone is asked."""
