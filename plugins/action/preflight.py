@@ -109,8 +109,8 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.world i
     FETCH,
     FITTING,
     JOB_PACKAGES,
+    KRAFT,
     PURPOSES,
-    SETTLED,
     AdminHost,
     Callers,
     Controller,
@@ -143,7 +143,7 @@ WITHOUT_ABSENT = (
     "ensemble.server_list",
 )
 # Arguments that the playbook gives, and phases/lock.yml again where it has to look once more.
-ASKED = tuple("enforce leave_absent leaving purpose quorum replaced resize topics".split())
+ASKED = tuple("enforce fit_for leave_absent leaving purpose quorum replaced resize topics".split())
 
 
 # Consents are of any type: one text will do, too.
@@ -167,7 +167,7 @@ OPTIONS: Mapping[str, Mapping[str, Any]] = {
         "type": "list",
         "elements": "str",
         "choices": list(FITTING),
-        "default": sorted(SETTLED),
+        "default": [KRAFT],
     },
 }
 

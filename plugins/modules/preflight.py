@@ -92,12 +92,12 @@ options:
     default: []
   fit_for:
     description:
-      - Clusters for which what the run does is fit; others are refused. They have their metadata in C(zookeeper) or in C(kraft), or are on their
-        way from one to the other, C(migration).
+      - What the run is fit for beside clusters that have their metadata in ZooKeeper. Of C(kraft), clusters in KRaft mode, and C(migration), clusters
+        on their way there, those are refused that are not named.
     type: list
     elements: str
-    choices: [zookeeper, kraft, migration]
-    default: [zookeeper, kraft]
+    choices: [kraft, migration]
+    default: [kraft]
 attributes:
   check_mode:
     description: It only reads, so check mode makes no difference but for the report.

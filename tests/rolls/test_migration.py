@@ -158,6 +158,7 @@ def test_dual_write_and_back(migrated):
     migrated.play("topics.yml")
     proven = migrated.play("validate.yml", "-e", "flow_validation_records=20000")
     assert "PASS: " in proven.text, proven.text[-5000:]
+    migrated.play("benchmark.yml", "-e", "benchmark=first", "-e", "benchmark_seconds=2")
     refused = migrated.play("drill.yml", "-e", "drill=leader_killed", code=2)
     assert "[metadata.migrating]" in said(refused)
     status = said(migrated.play("status.yml"))

@@ -70,7 +70,7 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.members
 from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.world import (
     DEPLOY,
     FETCH,
-    SETTLED,
+    KRAFT,
     START,
     STATE,
     Cluster,
@@ -233,7 +233,7 @@ def judge(
     replaced: Optional[int] = None,
     leaving: Optional[AbstractSet[str]] = None,
     reconciles: bool = True,
-    fit_for: AbstractSet[str] = SETTLED,
+    fit_for: Iterable[str] = (KRAFT,),
     drawn: str = "",
     voters_change: bool = False,
     becomes_dynamic: bool = False,
@@ -250,7 +250,7 @@ def judge(
     whether the run brings the declared topics into effect, too; `voters_change`: whether the controllers may
     be others than those that vote, where those in `leaving` go; `becomes_dynamic`: whether a static quorum
     becomes a dynamic one; `migrates`: whether the run takes clusters
-    from ZooKeeper to KRaft, or back; `fit_for`: clusters for which what it does is fit, of world.FITTING;
+    from ZooKeeper to KRaft, or back; `fit_for`: beside clusters of ZooKeeper, of world.FITTING;
     `drawn`: at random, for the ids of KRaft clusters that this run begins;
     `forks`: how many hosts the run works on at a time, 0 where that is not known.
     """

@@ -37,10 +37,9 @@ START, UPGRADE, ROLLBACK, FETCH = "start", "upgrade", "rollback", "fetch"
 PURPOSES = (DEPLOY, KEEP, STATE, START, UPGRADE, ROLLBACK, FETCH)
 # Those that start brokers with what the inventory says.
 WRITING = (DEPLOY, UPGRADE, ROLLBACK)
-# Clusters for which a run may be fit: where their metadata are, or that these are on their way.
+# What a run may be fit for beside clusters of ZooKeeper: those of KRaft mode, and those on their way there.
 KRAFT, MIGRATION = "kraft", "migration"
-FITTING = ("zookeeper", KRAFT, MIGRATION)
-SETTLED: FrozenSet[str] = frozenset(("zookeeper", KRAFT))
+FITTING = (KRAFT, MIGRATION)
 
 
 @dataclass(frozen=True)
@@ -271,7 +270,7 @@ class World:
     # How many hosts the run works on at a time, 0 where that is not known.
     forks: int = 0
     # Of FITTING.
-    fit_for: FrozenSet[str] = SETTLED
+    fit_for: FrozenSet[str] = frozenset((KRAFT,))
 
     @property
     def clusters(self) -> Tuple[Cluster, ...]:

@@ -7,6 +7,7 @@ from __future__ import annotations
 import json
 import os
 import pathlib
+import re
 import socket
 import sys
 from types import SimpleNamespace
@@ -642,3 +643,21 @@ def test_a_cluster_that_is_asked_here_is_asked_as_by_the_module(options):
     values = {key: module.values[key] for key in module.values if key in here}
     assert here == values
     assert here.get("msg") or here["unreachable_reason"]
+
+
+def test_the_second_look_behind_the_lock_asks_what_the_first_one_has_asked():
+    """Of all arguments but those of a phase, and the consents, which are variables of the inventory."""
+    (play,) = yaml.safe_load((ROOT / "playbooks" / "phases" / "lock.yml").read_text())
+    (again,) = [
+        task
+        for task in _tasks(play["tasks"])
+        if (task.get("ansible.builtin.include_role") or {}).get("name", "").endswith(".preflight")
+    ]
+    given = set(re.findall(r"kafkaops_preflight\.asked\.(\w+)", str(again["vars"])))
+    assert given == set(action.ASKED) == set(action.OPTIONS) - {"phase", "host", "accept"}
+
+
+def _tasks(tasks):
+    for task in tasks:
+        yield task
+        yield from _tasks(task.get("block", ()))

@@ -590,10 +590,10 @@ def test_a_cluster_that_has_begun_is_in_order(tmp_path):
 
 
 def test_playbooks_that_are_not_fit_for_it_yet(tmp_path):
-    assert told(verdict_of(kraft(), tmp_path, facts=begun(), fit_for=["zookeeper"])) == {
+    assert told(verdict_of(kraft(), tmp_path, facts=begun(), fit_for=())) == {
         "metadata.not_yet": NODES
     }
-    assert not told(verdict_of(good(), tmp_path, fit_for=["zookeeper"]))
+    assert not told(verdict_of(good(), tmp_path, fit_for=()))
 
 
 def test_a_new_cluster_begins_with_all_of_its_nodes(tmp_path):

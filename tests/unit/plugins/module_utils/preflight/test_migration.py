@@ -354,7 +354,7 @@ def test_other_playbooks_leave_alone_what_is_under_way(tmp_path, mode):
         migrates=False,
         facts=now,
         purpose="keep",
-        fit_for=["zookeeper", "kraft", "migration"],
+        fit_for=["kraft", "migration"],
     )
     assert errors(fit) == {} and "metadata.migrating" in told(fit)
     state = started.result["versions"][CLUSTER]["state"]

@@ -38,7 +38,7 @@ RUNS = {
     "migrate_to_kraft": ({"migrates": True}, OF_KRAFT, "migration.inventory"),
     "migrate_to_kraft of the other": ({"migrates": True}, OF_ZOOKEEPER, "migration.combined"),
     "scale_zookeeper": (
-        {"fit_for": ["zookeeper"], "purpose": "keep"},
+        {"fit_for": (), "purpose": "keep"},
         OF_ZOOKEEPER,
         "metadata.not_yet",
     ),
@@ -70,6 +70,6 @@ def test_site_beside_a_cluster_that_is_not_deployed_yet(tmp_path):
 def test_a_run_for_no_member_may_be_about_any(tmp_path):
     """As one for the hosts of clients alone."""
     away = {each: {"in_play": False} for each in [*OF_ZOOKEEPER, *OF_KRAFT]}
-    run = {"raw": away, "fit_for": ["zookeeper"], "purpose": "keep"}
+    run = {"raw": away, "fit_for": (), "purpose": "keep"}
     (refused,) = verdict_of(both(), tmp_path, **run).errors
     assert refused.check == "metadata.not_yet"
