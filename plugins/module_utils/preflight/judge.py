@@ -79,6 +79,7 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.world i
     Versions,
     World,
     ensemble_state,
+    in_zookeeper,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.problem import (
     ERROR,
@@ -590,6 +591,8 @@ def _groups(member: Member, left: bool, first: bool) -> List[str]:
             groups.append("kafkaops_zookeeper")
         if member.runs_kafka:
             groups.append("kafkaops_kafka")
+        if member.is_broker and in_zookeeper(member):
+            groups.append("kafkaops_in_zookeeper")
         if member.kraft:
             groups.append("kafkaops_kraft" if member.is_broker else "kafkaops_controllers")
     if first and not left:

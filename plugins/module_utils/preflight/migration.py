@@ -162,11 +162,12 @@ def _logs_in(member: Member) -> bool:
     for name in ("kafka_config", "kafka_host_config"):
         settings.update(member.mapping(name))
     if any(
-        key.startswith(TLS_KEYS) or (key == ACL_KEY and str(value).lower() == "true")
+        key.startswith(TLS_KEYS) or (key == ACL_KEY and str(value).strip().lower() == "true")
         for key, value in settings.items()
     ):
         return True
-    given = [*member.items("kafka_jvm_options"), *member.mapping("kafka_environment").values()]
+    given = [*member.items("kafka_jvm_options"), *member.items("kafka_gc_options")]
+    given += member.mapping("kafka_environment").values()
     return any(LOGIN_FILE in str(each) for each in given)
 
 
@@ -196,12 +197,17 @@ def state_lines(cluster: Cluster) -> List[str]:
 
 
 def told(cluster: Cluster) -> Dict[str, Any]:
-    """What a migration's playbook gets: {nodes, zookeeper, chroot, inner, servers, protocols, line}.
+    """What a migration's playbook gets: {nodes, zookeeper, chroot, inner, servers, outside, quorate, protocols, line}.
 
     `zookeeper`: the connect string in force, "" where no node has one; `inner`: the brokers' inter-broker
-    listener; `servers`: hosts of the inventory where a ZooKeeper server is installed; `protocols`: what a broker in
-    ZooKeeper mode is to name.
+    listener; `servers`: hosts of the inventory where a ZooKeeper server is installed; `outside`: those that the run is
+    without; `quorate`: whether more than half of all run; `protocols`: what a broker in ZooKeeper mode is to name.
     """
+    servers = [
+        each
+        for each in cluster.servers
+        if each.alive("zookeeper") or each.product_facts("zookeeper").get("current")
+    ]
     members = {each.name: each for each in cluster.nodes}
     connects = [
         (each.product_facts("kafka").get("current") or {}).get("zookeeper.connect", "")
@@ -237,11 +243,9 @@ def told(cluster: Cluster) -> Dict[str, Any]:
             if inner
             else {"name": "", "protocol": ""}
         ),
-        "servers": [
-            each.name
-            for each in cluster.servers
-            if each.alive("zookeeper") or each.product_facts("zookeeper").get("current")
-        ],
+        "servers": [each.name for each in servers],
+        "outside": [each.name for each in servers if not each.in_play],
+        "quorate": 2 * sum(each.alive("zookeeper") for each in servers) > len(cluster.servers),
         "protocols": {
             each.name: protocol.pin(own, speakers, each.text("kafka_version"))
             for each, own in zip(cluster.brokers, speakers)

@@ -77,15 +77,18 @@ class Znodes:
 class Situation:
     """A cluster.
 
-    `znodes` is None where ZooKeeper does not answer; `servers`: hosts that have a server still; `others`: nodes there
-    of those who are no part of the cluster and at work with it, where it was looked for them.
+    `znodes` is None where ZooKeeper does not answer; `servers`: hosts that have a server still; `outside`: those that
+    this run is without; `quorate`: whether so many of them run that they may serve somebody; `others`: nodes there
+    of those who are no part of the cluster and at work with it, where it was looked for them, None where nobody told.
     """
 
     cluster: str
     nodes: Tuple[Node, ...]
     znodes: Optional[Znodes] = None
     servers: Tuple[str, ...] = ()
-    others: Tuple[str, ...] = ()
+    others: Optional[Tuple[str, ...]] = ()
+    outside: Tuple[str, ...] = ()
+    quorate: bool = False
 
     @property
     def brokers(self) -> Tuple[Node, ...]:
@@ -235,6 +238,26 @@ def _final(situation: Situation) -> Tuple[Node, ...]:
     )
 
 
+def _bare(situation: Situation) -> List[Node]:
+    """The controllers that nobody has started yet, or whose disk was lost: /etc outlives it."""
+    return [each for each in situation.controllers if not (each.phase and each.formatted)]
+
+
+def _lost(situation: Situation, bare: Sequence[Node]) -> Problem:
+    return _problem(
+        "migration.lost_controller",
+        bare,
+        "it has nothing on its disk, and controllers of KRaft have the metadata already: empty it would vote"
+        " for a past that it does not know",
+        (
+            f"go back with {_BACK}, then begin anew; or bring its disk back"
+            if not _final(situation)
+            else "bring its disk back; where the migration has ended, take ZooKeeper out of the inventory"
+            " and replace the controller with playbooks/replace_broker.yml"
+        ),
+    )
+
+
 def _forward(situation: Situation) -> MigrationPlan:
     in_kraft = [each for each in situation.brokers if each.phase == IN_KRAFT]
     behind = [each for each in situation.brokers if each.phase != IN_KRAFT]
@@ -281,8 +304,7 @@ def _forward(situation: Situation) -> MigrationPlan:
                 f"go back to the end with {_BACK}, then begin anew",
             )
         )
-    # /etc outlives a lost data disk.
-    bare = [each for each in situation.controllers if not (each.phase and each.formatted)]
+    bare = _bare(situation)
     entered = [each for each in behind if each.phase == MIGRATING]
     held = znodes is not None and znodes.held
     if entered and 2 * len(bare) > len(situation.controllers) and not (held or in_kraft or final):
@@ -296,20 +318,7 @@ def _forward(situation: Situation) -> MigrationPlan:
             )
         )
     elif bare and (held or in_kraft or final):
-        refusals.append(
-            _problem(
-                "migration.lost_controller",
-                bare,
-                "it has nothing on its disk, and controllers of KRaft have the metadata already: empty it would vote"
-                " for a past that it does not know",
-                (
-                    f"go back with {_BACK}, then begin anew; or bring its disk back"
-                    if not final
-                    else "bring its disk back; where the migration has ended, take ZooKeeper out of the inventory"
-                    " and replace the controller with playbooks/replace_broker.yml"
-                ),
-            )
-        )
+        refusals.append(_lost(situation, bare))
     if refusals:
         return MigrationPlan(refusals=tuple(refusals))
     down = [each for each in situation.controllers if not each.running]
@@ -336,7 +345,14 @@ def _left(situation: Situation, done: str) -> List[str]:
         len(_final(situation)) == len(situation.controllers)
         and all(each.state == FINAL for each in situation.controllers)
     )
-    if done == FORWARD and not final:
+    gone = _final(situation)
+    if done == FORWARD and gone and not final:
+        lines = [
+            f"All brokers are in KRaft. The last step has begun, and there is no way back: {', '.join(_names(gone))}"
+            " without ZooKeeper.",
+            f"  To end it: {_FORWARD} -e migrate=finish",
+        ]
+    elif done == FORWARD and not final:
         lines = [
             "All brokers are in KRaft, and the controllers write to ZooKeeper still. It may stay so for some days.",
             f"  To end it, with no way back: {_FORWARD} -e migrate=finish",
@@ -363,6 +379,9 @@ def _finish(situation: Situation) -> MigrationPlan:
         if not (each.phase == MIGRATING and each.state == DUAL_WRITE)
         and each not in _final(situation)
     ]
+    bare = _bare(situation)
+    if bare and not not_there:
+        return MigrationPlan(refusals=(_lost(situation, bare),))
     if not_there or odd:
         reason = (
             "it does not run as a broker of the controllers"
@@ -404,16 +423,30 @@ def _remove(situation: Situation) -> MigrationPlan:
                 ),
             )
         )
-    if situation.others and situation.servers:
-        told = ", ".join(situation.others)
-        reason = f"others are at work with it, and would go with it: {told}"
-        remedy = "leave it to them, and take its hosts out of the inventory without this step; or stop what uses it"
-        names = situation.servers
-        return MigrationPlan(
-            refusals=(Problem("migration.others", reason, remedy, names, "migrate", REMOVE),)
-        )
+    told = _kept(situation) if situation.servers else None
+    if told:
+        return MigrationPlan(refusals=(told,))
     steps = (Step(SERVERS, situation.servers),) if situation.servers else ()
     return MigrationPlan(steps, after=tuple(_left(situation, REMOVE)))
+
+
+def _kept(situation: Situation) -> Optional[Problem]:
+    """Why the servers of ZooKeeper have to stay, None if they may go."""
+    check, names = "migration.others", situation.servers
+    leave = "leave it to them, and take its hosts out of the inventory without this step"
+    if situation.outside:
+        check, names = "migration.limited", situation.outside
+        reason = "this run is without it, and its server would run on, which nobody knows then"
+        remedy = "run it without --limit"
+    elif situation.others is None and situation.quorate:
+        reason = "it did not tell who else is at work with it, and enough of its servers run to serve them"
+        remedy = f"see why it does not answer where kafka_admin_host is; or {leave}"
+    elif situation.others:
+        reason = f"others are at work with it, and would go with it: {', '.join(situation.others)}"
+        remedy = f"{leave}; or stop what uses it"
+    else:
+        return None
+    return Problem(check, reason, remedy, names, "migrate", REMOVE)
 
 
 def _back(situation: Situation) -> MigrationPlan:
@@ -453,7 +486,8 @@ def _back(situation: Situation) -> MigrationPlan:
     if refusals:
         return MigrationPlan(refusals=tuple(refusals))
     znodes = situation.znodes or Znodes()
-    there = [each for each in situation.controllers if each.phase]
+    # a deletion that was cut off may have left the metadata without a configuration
+    there = [each for each in situation.controllers if each.phase or each.state]
     leaving = [
         each
         for each in situation.brokers
@@ -488,7 +522,7 @@ def znodes_of(data: Optional[Mapping[str, Any]]) -> Optional[Znodes]:
 
 
 def situation_of(data: Mapping[str, Any]) -> Situation:
-    """A situation of plain data: cluster, nodes as dicts of the fields of Node, znodes, servers."""
+    """A situation of plain data: cluster, nodes as dicts of the fields of Node, and the other fields of Situation."""
     nodes = tuple(
         Node(
             str(each["host"]),
@@ -502,9 +536,16 @@ def situation_of(data: Mapping[str, Any]) -> Situation:
         )
         for each in data["nodes"]
     )
-    servers = tuple(str(each) for each in data.get("servers") or ())
-    others = tuple(str(each) for each in data.get("others") or ())
-    return Situation(str(data["cluster"]), nodes, znodes_of(data.get("znodes")), servers, others)
+    others = data.get("others", ())
+    return Situation(
+        str(data["cluster"]),
+        nodes,
+        znodes_of(data.get("znodes")),
+        tuple(str(each) for each in data.get("servers") or ()),
+        None if others is None else tuple(str(each) for each in others),
+        tuple(str(each) for each in data.get("outside") or ()),
+        bool(data.get("quorate")),
+    )
 
 
 def to_dict(planned: MigrationPlan) -> Dict[str, Any]:

@@ -246,6 +246,8 @@ def test_of_two_clusters_each_has_a_plan_of_its_own(tmp_path):
             for closed in (
                 {"kafka_config": {"zookeeper.ssl.client.enable": True}},
                 {"kafka_config": {"zookeeper.set.acl": True}},
+                {"kafka_config": {"zookeeper.set.acl": "true "}},
+                {"kafka_gc_options": ["-Djava.security.auth.login.config=/etc/kafka/jaas.conf"]},
                 {"kafka_jvm_options": ["-Djava.security.auth.login.config=/etc/kafka/jaas.conf"]},
             )
         ),
@@ -369,6 +371,31 @@ def test_before_and_after_it_the_mode_has_to_be_that_of_the_hosts(tmp_path):
     done = facts("kraft kraft kraft", "kraft kraft kraft")
     after = judged(tmp_path, migrates=False, facts=done)
     assert set(errors(after)) == {"metadata.mixed"}
+    # between the last step and the removal of ZooKeeper everything may have been down
+    started = judged(tmp_path, migrates=False, facts=done, purpose="start")
+    assert errors(started) == {} and "metadata.mixed" in told(started)
     document = inventory()
     del document["all"]["children"]["zookeeper"]
     assert errors(judged(tmp_path, document, migrates=False, facts=done)) == {}
+
+
+def test_a_broker_in_kraft_needs_no_zookeeper_to_start(tmp_path):
+    """In the midst of a migration ZooKeeper may be down, and only those that have their metadata there wait for it."""
+    now = facts("kraft migration zookeeper", "migration migration migration")
+    groups = judged(tmp_path, migrates=False, facts=now, purpose="start").result["groups"]
+    needing = {name for name, found in groups.items() if "kafkaops_in_zookeeper" in found}
+    assert needing == {"kafka-2", "kafka-3"}
+
+
+@pytest.mark.parametrize(("running", "quorate"), [((1, 2), True), ((2,), False), ((), False)])
+def test_servers_outside_of_the_run_are_known_and_whether_enough_of_them_run(
+    tmp_path, running, quorate
+):
+    done = facts("kraft kraft kraft", "kraft kraft kraft")
+    for number in (1, 2, 3):
+        done[f"zookeeper-{number}"]["zookeeper/current"] = {"clientPort": "2181"}
+        done[f"zookeeper-{number}"]["zookeeper/started"] = {"alive": number in running}
+    raw = {"zookeeper-3": {"in_play": False}}
+    told_of = judged(tmp_path, facts=done, raw=raw).result["migration"][CLUSTER]
+    assert told_of["servers"] == ["zookeeper-1", "zookeeper-2", "zookeeper-3"]
+    assert (told_of["outside"], told_of["quorate"]) == (["zookeeper-3"], quorate)

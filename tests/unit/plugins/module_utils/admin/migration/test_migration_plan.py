@@ -209,7 +209,20 @@ def test_the_plan_that_is_shown_ends_where_the_run_ends(now, steps, after):
         (
             FINISH,
             situation(K, "migration/MIGRATION migration/MIGRATION migration!", HELD),
-            "migration.not_ready",
+            "migration.lost_controller",
+            "c13",
+        ),
+        # it would be formatted, and vote at once
+        (
+            FINISH,
+            situation(K, "kraft/POST_MIGRATION kraft/POST_MIGRATION kraft!", HELD),
+            "migration.lost_controller",
+            "c13",
+        ),
+        (
+            FINISH,
+            situation(K, "kraft/MIGRATION migration/MIGRATION .", HELD),
+            "migration.lost_controller",
             "c13",
         ),
         (FINISH, situation("kraft kraft migration", DUAL, HELD), "migration.not_ready", "b3"),
@@ -229,6 +242,19 @@ def test_the_plan_that_is_shown_ends_where_the_run_ends(now, steps, after):
             dataclasses.replace(situation(K, POST, HELD), others=("/other/leader",)),
             "migration.others",
             "z1, z2, z3",
+        ),
+        # nobody has told who uses it, and it may well serve them
+        (
+            REMOVE,
+            dataclasses.replace(situation(K, POST, None), others=None, quorate=True),
+            "migration.others",
+            "z1, z2, z3",
+        ),
+        (
+            REMOVE,
+            dataclasses.replace(situation(K, POST, HELD), outside=("z3",)),
+            "migration.limited",
+            "z3",
         ),
         # nobody who has the metadata could tell a broker that comes from KRaft what it has
         (BACK, situation("kraft migration migration", DOWN, HELD), "migration.not_ready", "b1"),
@@ -313,6 +339,18 @@ def test_controllers_are_deleted_when_zookeeper_has_all_that_they_have(now, host
         (FINISH, situation(K, POST, HELD), {}),
         (REMOVE, situation(K, POST, None), {"servers": SERVERS}),
         (REMOVE, situation(K, POST, None, ()), {}),
+        # too few run to serve anybody: a removal that was cut off goes on
+        (
+            REMOVE,
+            dataclasses.replace(situation(K, POST, None, ("z3",)), others=None),
+            {"servers": ["z3"]},
+        ),
+        # a deletion that was cut off
+        (
+            BACK,
+            situation(Z, "/MIGRATION . .", FREE),
+            {"leave_controllers": ["c11"], "release": []},
+        ),
         (BACK, situation(M, DUAL, HELD), {"leave_controllers": CTRL, "release": [], "leave": ALL}),
         (
             BACK,
@@ -462,3 +500,10 @@ def test_a_status_tells_who_is_where():
         " b3 in KRaft; controllers c12, c13 without ZooKeeper."
     )
     assert phases_told(situation(Z, "").nodes) == phases_told(situation(K, POST).nodes) == []
+
+
+def test_where_the_last_step_has_begun_nobody_is_told_of_a_way_back():
+    begun = situation(K, "kraft/MIGRATION migration/MIGRATION migration/MIGRATION", HELD)
+    told = " ".join(plan(begun, FORWARD).after)
+    assert "The last step has begun, and there is no way back: c11" in told
+    assert "-e migrate=finish" in told and "migrate_back" not in told
