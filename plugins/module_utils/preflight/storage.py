@@ -6,14 +6,16 @@
 
 from __future__ import annotations
 
+import itertools
 import posixpath
 from dataclasses import dataclass
-from typing import Any, Dict, Iterator, List, Mapping, Tuple
+from typing import Any, Dict, Iterator, List, Mapping
 
 from ansible_collections.kafkaops.cluster.plugins.module_utils.configuration.unit import root_of
 from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.findings import found
 from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.members import Member
 from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.world import (
+    START,
     Cluster,
     World,
     effective_properties,
@@ -39,11 +41,12 @@ PSEUDO_FILE_SYSTEMS = frozenset(
 )
 # Emptied at a boot, or by age.
 TEMPORARY = ("/tmp", "/var/tmp", "/dev/shm", "/run")
+GOES = "what deletes the one instance, as teardown.yml does, would delete it of the other"
 
 
 @dataclass(frozen=True)
 class Directory:
-    """One data directory that an instance uses. `facts` is empty where the host was silent."""
+    """One directory that an instance uses. `facts` is empty where the host was silent."""
 
     member: Member
     product: str
@@ -104,8 +107,10 @@ def check_directories(world: World) -> Iterator[Problem]:
     for machine, directories in sorted(machines.items()):
         yield from _shared(directories)
         here = [member for member in world.members if member.filesystem == machine]
-        yield from _beside_data(directories, here)
-        yield from _around_releases(directories, here)
+        places = [each for member in here for each in _own_places(member)]
+        yield from _beside_data(directories, places, world.purpose)
+        yield from _of_two_instances(places, world.purpose)
+        yield from _around_releases(directories, places, here)
 
 
 def _shared(directories: List[Directory]) -> Iterator[Problem]:
@@ -212,33 +217,89 @@ def _cannot_be_made(each: Directory) -> Iterator[Problem]:
     yield found(check, each.member.name, each.variable, each.path, reason)
 
 
-def _own_places(member: Member) -> Iterator[Tuple[str, str]]:
-    """(variable, path) of the directories of this member's instances that hold no data."""
+def _own_places(member: Member) -> Iterator[Directory]:
+    """The directories of this member's instances that hold no data, and go with them."""
     for product, present in (("kafka", member.runs_kafka), ("zookeeper", member.is_server)):
+        known = member.product_facts(product).get("places") or {}
         for kind in ("config_dir", "application_log_dir", "state_dir"):
             variable = f"{product}_{kind}"
             if present and member.text(variable).startswith("/"):
-                yield variable, posixpath.normpath(member.text(variable))
+                path = posixpath.normpath(member.text(variable))
+                yield Directory(member, product, variable, path, known.get(kind) or {})
 
 
-def _beside_data(data: List[Directory], members: List[Member]) -> Iterator[Problem]:
-    """Configuration, logs and records of starts in a data directory; Kafka reads every name there."""
-    for member in members:
-        for variable, path in _own_places(member):
-            for each in data:
-                within = each.product == "kafka" and path.startswith(f"{each.real}/")
-                if path != each.real and not within:
-                    continue
-                yield found(
-                    "directories.shared",
-                    [each.member.name, member.name],
-                    f"{each.variable} and {variable}",
-                    each.path,
-                    f"{variable} {'lies within it' if within else 'is the same directory'}",
-                )
+def _holds(outer: Directory, inner: Directory) -> bool:
+    """Whether one directory lies within another: as they are written, or where their links lead to."""
+    return f"{inner.real}/".startswith(f"{outer.real}/") or (
+        f"{posixpath.normpath(inner.path)}/".startswith(f"{posixpath.normpath(outer.path)}/")
+    )
 
 
-def _around_releases(data: List[Directory], members: List[Member]) -> Iterator[Problem]:
+def _same_instance(one: Directory, other: Directory) -> bool:
+    return (one.member.name, one.product) == (other.member.name, other.product)
+
+
+def _beside_data(
+    data: List[Directory], places: List[Directory], purpose: str
+) -> Iterator[Problem]:
+    """Configuration, logs and records of starts in a data directory, or around that of another instance.
+
+    Kafka reads every name in its own. An instance is deleted with all that its directories hold, its own data as well.
+    """
+    for place in places:
+        for each in data:
+            apart, level = not _same_instance(each, place), ""
+            if place.real == each.real:
+                how = "is the same directory"
+            elif _holds(each, place) and (apart or each.product == "kafka"):
+                how = "lies within it"
+            elif _holds(place, each) and apart:
+                how, level = f"holds it, and {GOES}", _level(purpose)
+            else:
+                continue
+            yield found(
+                "directories.shared",
+                [each.member.name, place.member.name],
+                f"{each.variable} and {place.variable}",
+                each.path,
+                f"{place.variable} {how}",
+                level=level,
+            )
+
+
+def _of_two_instances(places: List[Directory], purpose: str) -> Iterator[Problem]:
+    """Two processes would write one log, and what deletes one instance would delete of the other."""
+    for one, other in itertools.permutations(places, 2):
+        if _same_instance(one, other) or not _holds(one, other):
+            continue
+        kinds = {each.variable.partition("_")[2] for each in (one, other)}
+        equal = one.real == other.real
+        if not equal:
+            why = f"{other.path} of {other.member.name} lies within it, and {GOES}"
+        elif kinds == {"application_log_dir"}:
+            why = "two instances on one machine would write the same files there"
+        elif len(kinds) > 1:
+            why = f"two instances on one machine have it, and {GOES}"
+        else:
+            continue  # inventory.instance_collision
+        yield found(
+            "directories.shared",
+            [one.member.name, other.member.name],
+            " and ".join(sorted({one.variable, other.variable})),
+            min(one.path, other.path) if equal else one.path,  # of both orders the same
+            why,
+            level=_level(purpose),
+        )
+
+
+def _level(purpose: str) -> str:
+    """What has run so may start again, before anybody deletes anything."""
+    return WARNING if purpose == START else ""
+
+
+def _around_releases(
+    data: List[Directory], places: List[Directory], members: List[Member]
+) -> Iterator[Problem]:
     """A directory of one instance that has the releases in it, which all instances of the machine share."""
     releases = [
         (member, variable, posixpath.normpath(member.text(variable)))
@@ -247,15 +308,15 @@ def _around_releases(data: List[Directory], members: List[Member]) -> Iterator[P
         for variable in (f"{product}_install_dir",)
         if present and member.text(variable).startswith("/")
     ]
-    own = [(each.member, each.variable, each.real) for each in data]
-    own += [(member, *place) for member in members for place in _own_places(member)]
-    for member, variable, path in own:
+    own = [(each, each.real) for each in data] + [(each, each.path) for each in places]
+    for each, path in own:
         for other, install, place in releases:
             if (place + "/").startswith(path + "/"):
                 what = "is the same directory" if place == path else "lies within it"
                 reason = f"{install} {what}, and teardown.yml would delete the releases with it"
-                hosts = [member.name, other.name]
-                yield found("directories.shared", hosts, f"{variable} and {install}", path, reason)
+                hosts = [each.member.name, other.name]
+                variables = f"{each.variable} and {install}"
+                yield found("directories.shared", hosts, variables, path, reason)
 
 
 def _dropped(member: Member) -> Iterator[Problem]:

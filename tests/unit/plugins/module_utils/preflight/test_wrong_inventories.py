@@ -286,6 +286,24 @@ def test_damage_cannot_be_accepted(tmp_path):
     assert [each.check for each in verdict.errors] == ["identity.broken_meta"]
 
 
+@pytest.mark.parametrize("purpose, level", [("deploy", "error"), ("start", "warning")])
+def test_logs_around_anothers_data_are_never_accepted_and_start_as_they_ran(
+    tmp_path, purpose, level
+):
+    """A start after an outage deletes nothing, and is not the time to refuse what has run for months."""
+    case = CASES["logs of one instance around the data of another"]
+    verdict = ground.verdict_of(
+        spoilt(**case["spoil"]),
+        tmp_path,
+        facts=case["facts"],
+        accept=["directories.shared"],
+        purpose=purpose,
+    )
+    (finding,) = verdict.findings
+    assert (finding.level, verdict.result["left"]) == (level, {})
+    assert "kafka_application_log_dir holds it" in finding.reason
+
+
 DEAD_DISK = {
     "kafka/log_dirs/0/meta_broken": "Input/output error",
     "kafka/answered": {"broker.id": "3", "log.dirs": "/var/lib/kafka/data"},
