@@ -76,6 +76,13 @@ STANDARD_AUTHORIZER_CLASS = "org.apache.kafka.metadata.authorizer.StandardAuthor
 CONTROLLER_LISTENER = "CONTROLLER"
 # How nodes log in there: SCRAM users stand in the metadata, and without a quorum there are none.
 CONTROLLER_MECHANISM = "PLAIN"
+# (pattern, variable) of keys by which that listener alone would take another login, or none. Of the brokers' listeners
+# people set such keys, for a mechanism or certificates of a listener's own; this one is the collection's.
+OWNED_AT_CONTROLLERS = tuple(
+    (rf"(?i)listener\.name\.{CONTROLLER_LISTENER}\.([^.]+\.)?{re.escape(key)}$", variable)
+    for key, variable in (*OWNED_KEYS.items(), ("sasl.jaas.config", "kafka_sasl"))
+    if variable in ("kafka_sasl", "kafka_ssl")
+)
 # With a heap of 512 MiB: a quarter of it would be the log cleaner's, and what requests wait in has no bound.
 SMALL = {
     "num.network.threads": 2,

@@ -30,6 +30,9 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.topics.plan
     TopicPolicy,
     plan_topics,
 )
+from ansible_collections.kafkaops.cluster.plugins.module_utils.configuration.kafka import (
+    OWNED_AT_CONTROLLERS,
+)
 from ansible_collections.kafkaops.cluster.plugins.module_utils.configuration.keys import (
     BAD_VALUE,
     PLUGIN,
@@ -189,8 +192,7 @@ def check_config(world: World) -> Iterator[Problem]:
                 yield from _unchecked(member)
             for variable in ("kafka_config", "kafka_host_config"):
                 if table is not None:
-                    prefixes = tuple(str(each) for each in member.items("kafka_plugin_prefixes"))
-                    yield from _keys(member, variable, _with(table, prefixes))
+                    yield from _keys(member, variable, _as_of(member, table))
                     if member.kraft and CONTROL_PLANE in table.keys:
                         yield from _control_plane(member, variable)
         if member.is_server and world.versions.zookeeper_table is not None:
@@ -237,11 +239,13 @@ def _forbidden_words(member: Member) -> Iterator[Problem]:
         )
 
 
-def _with(table: KeyTable, prefixes: Tuple[str, ...]) -> KeyTable:
-    if not prefixes:
-        return table
-    return KeyTable(
-        table.version, table.keys, table.removed, table.owned, table.prefixes + prefixes
+def _as_of(member: Member, table: KeyTable) -> KeyTable:
+    """The table with a member's own plug-ins, and in KRaft mode with what the controllers' listener owns."""
+    return replace(
+        table,
+        prefixes=table.prefixes + tuple(str(each) for each in member.items("kafka_plugin_prefixes")),
+        # In ZooKeeper mode a listener of brokers may have its name.
+        owned_patterns=table.owned_patterns + (OWNED_AT_CONTROLLERS if member.kraft else ()),
     )
 
 

@@ -720,6 +720,45 @@ def test_what_brokers_say_and_controllers_decide(key, tmp_path):
     assert not told(verdict_of(apart(own), tmp_path))
 
 
+@pytest.mark.parametrize("variable", ["kafka_config", "kafka_host_config"])
+@pytest.mark.parametrize(
+    "key, value, instead",
+    [
+        ("controller.sasl.enabled.mechanisms", "SCRAM-SHA-512", "kafka_sasl"),
+        ("CONTROLLER.sasl.enabled.mechanisms", "PLAIN", "kafka_sasl"),
+        ("controller.plain.sasl.jaas.config", "M required;", "kafka_sasl"),
+        ("Controller.scram-sha-512.sasl.jaas.config", "M required;", "kafka_sasl"),
+        ("controller.sasl.jaas.config", "M required;", "kafka_sasl"),
+        ("controller.ssl.client.auth", "none", "kafka_ssl"),
+        ("controller.ssl.truststore.location", "/srv/all.pem", "kafka_ssl"),
+    ],
+)
+def test_the_login_at_the_controllers_is_not_set_by_hand(key, value, instead, variable, tmp_path):
+    """Users of SCRAM stand in the metadata; and whoever reaches a port that asks for no name may change everything."""
+    overlay = variables(**{variable: {f"listener.name.{key}": value}})
+    verdict = verdict_of(kraft(overlay), tmp_path)
+    assert told(verdict) == {"config.owned_key": NODES}
+    (finding,) = verdict.findings
+    assert finding.remedy == f"set {instead}" and "required;" not in finding.line()
+
+
+@pytest.mark.parametrize(
+    "key, mode",
+    [
+        ("internal.ssl.client.auth", "kraft"),
+        ("internal.plain.sasl.jaas.config", "kraft"),
+        ("controllers.ssl.client.auth", "kraft"),
+        ("controller.num.network.threads", "kraft"),
+        ("controller.ssl.client.auth", "zookeeper"),
+    ],
+)
+def test_what_belongs_to_a_listener_of_brokers_or_to_no_login_is_free(key, mode, tmp_path):
+    value = "9" if key.endswith("threads") else "none"
+    overlay = variables(kafka_config={f"listener.name.{key}": value})
+    document = kraft(overlay) if mode == "kraft" else merge(good(), overlay)
+    assert not told(verdict_of(document, tmp_path))
+
+
 def test_which_nodes_are_sick(tmp_path):
     """Controllers that are not brokers are in no answer about replicas: the quorum tells of them."""
     raws, _inventory, _groups = gather(apart(), tmp_path)
