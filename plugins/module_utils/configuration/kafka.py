@@ -94,6 +94,29 @@ SMALL = {
 }
 # The key that makes a quorum a static one.
 STATIC_VOTERS = "controller.quorum.voters"
+# What Kafka's controllers read of their own file, to validate topic settings as well, and brokers do not.
+DECIDED_BY_CONTROLLERS = (
+    "alter.config.policy.class.name",
+    "auto.leader.rebalance.enable",
+    "broker.session.timeout.ms",
+    "controller.quota.window.num",
+    "controller.quota.window.size.seconds",
+    "create.topic.policy.class.name",
+    "default.replication.factor",
+    "delegation.token.expiry.check.interval.ms",
+    "delegation.token.expiry.time.ms",
+    "delegation.token.max.lifetime.ms",
+    "delete.topic.enable",
+    "eligible.leader.replicas.enable",
+    "leader.imbalance.check.interval.seconds",
+    "metadata.max.idle.interval.ms",
+    "min.insync.replicas",
+    "num.partitions",
+    "remote.log.storage.system.enable",
+    "unclean.leader.election.enable",
+)
+# The secret of delegation tokens, which all nodes share, and its name in Kafka 3.
+TOKEN_SECRETS = ("delegation.token.secret.key", "delegation.token.master.key")
 
 
 def property_value(value: Any) -> str:

@@ -22,6 +22,9 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.setting_val
     same_value,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.topics.dangers import dangers
+from ansible_collections.kafkaops.cluster.plugins.module_utils.configuration.kafka import (
+    DECIDED_BY_CONTROLLERS,
+)
 from ansible_collections.kafkaops.cluster.plugins.module_utils.masking import HIDDEN
 from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.findings import found
 from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.identity import id_of
@@ -57,7 +60,7 @@ Shape = Mapping[str, Tuple[str, int]]
 
 
 def check_in_force(world: World) -> Iterator[Problem]:
-    """The configuration that each broker has against the one that the inventory gives it."""
+    """The configuration that each node has against the one that the inventory gives it."""
     for cluster in world.clusters:
         for member in cluster.brokers:
             yield from _chroot(member)
@@ -65,7 +68,7 @@ def check_in_force(world: World) -> Iterator[Problem]:
         yield from _min_insync(cluster)
         # Others put nothing of the inventory into effect.
         if world.purpose in WRITING:
-            for member in cluster.brokers:
+            for member in cluster.nodes:
                 yield from _records(member, len(cluster.brokers), world.versions)
         yield from _overrides(cluster)
 
@@ -292,7 +295,8 @@ def _records(member: Member, brokers: int, versions: Versions) -> Iterator[Probl
     """Defaults of the brokers by which records that are there go, or are less safe: only with consent.
 
     As for a setting of one topic, by the same function: every topic without a value of its own gets
-    these. An override that somebody else has set counts on neither side: it stays in effect.
+    these. An override that somebody else has set counts on neither side: it stays in effect. Of a controller that is
+    no broker only what controllers decide is in effect.
     """
     if not _current(member) or not _has_been_broker(member):
         return
@@ -302,6 +306,8 @@ def _records(member: Member, brokers: int, versions: Versions) -> Iterator[Probl
     wanted = effective_properties(member, brokers)
     known = versions.topic_keys.get(member.text("kafka_version")) or {}
     for key, names in BROKER_KEYS.items():
+        if not member.is_broker and names[0][0] not in DECIDED_BY_CONTROLLERS:
+            continue
         default = known.get(key, {}).get("default")
         unset = not any(name in before for name, _factor in names)
         old = default if unset else topic_default(key, before)

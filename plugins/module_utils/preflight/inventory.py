@@ -15,6 +15,9 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, Dict, Iterable, List, Optional, Set, Tuple
 
+from ansible_collections.kafkaops.cluster.plugins.module_utils.configuration.kafka import (
+    TOKEN_SECRETS,
+)
 from ansible_collections.kafkaops.cluster.plugins.module_utils.masking import HIDDEN, masked
 from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.addresses import (
     ADDRESS_SUFFIXES,
@@ -228,7 +231,9 @@ class Inventory:
             "settings": settings,
             "errors": errors,
             # Before anybody hides the secrets, and without them.
-            "faults": (_faults(settings) if runs_kafka else []) + faults_of_urls(settings),
+            "faults": (_faults(settings) if runs_kafka else [])
+            + (self._other_secret(raw) if raw.kraft else [])
+            + faults_of_urls(settings),
             "tls": examine(settings) if runs_kafka else None,
             "is_broker": is_broker,
             "is_server": is_server,
@@ -240,6 +245,26 @@ class Inventory:
                 {*members["kafka"], *members["zookeeper"], *(controllers if raw.kraft else ())}
             ),
         }
+
+    def _other_secret(self, raw: Raw) -> List[Dict[str, str]]:
+        """A fault where a node signs delegation tokens with another secret than the first controller that has one."""
+        own = _token_secret(raw.settings)
+        for name in sorted(raw.controllers) if own else ():
+            if name == raw.name:
+                break
+            wanted = ("kafka_cluster_name", "kafka_config", "kafka_host_config")
+            try:
+                theirs = self.evaluated(name, wanted)
+            except Exception:  # pylint: disable=broad-except
+                continue  # that host's own turn says what is wrong
+            secret = _token_secret(theirs)
+            if secret and theirs.get(wanted[0]) == raw.settings.get(wanted[0]):
+                reason = (
+                    f"it is another one than on {name}, and nodes take no tokens of another secret"
+                )
+                fault = {"check": "quorum.settings", "where": TOKEN_SECRETS[0], "reason": reason}
+                return [] if secret == own else [{**fault, "remedy": "set one for all nodes"}]
+        return []
 
     def gather_again(self, host: str) -> Dict[str, Any]:
         """As `gather`, for a host that may be the task's own while the task is another host's to do.
@@ -297,6 +322,15 @@ def plain(value: Any) -> Any:
         if isinstance(value, kind):
             return kind(value)
     return str(value)
+
+
+def _token_secret(settings: Mapping[str, Any]) -> str:
+    """The secret of delegation tokens in the settings of Kafka, "" where there is none."""
+    given = [settings.get(name) for name in ("kafka_config", "kafka_host_config")]
+    both = {
+        key: value for each in given if isinstance(each, Mapping) for key, value in each.items()
+    }
+    return next((str(both[key]).strip() for key in TOKEN_SECRETS if both.get(key)), "")
 
 
 def _faults(settings: Mapping[str, Any]) -> List[Dict[str, str]]:

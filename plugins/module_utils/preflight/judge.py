@@ -116,11 +116,11 @@ CHECKS = (
     retention.check_retention,
     declared_state.check_declared_state,
 )
-# Of the first words of ids: what concerns only what the inventory would write, and not what was in effect.
+# Of first words of ids, or of ids: what concerns only what the inventory would write, and not what was in effect.
 WISHES = frozenset(
     ("acls", "cleanup", "config", "configs", "jvm", "listeners", "memory", "min_insync")
     + ("partitions", "quotas", "replication", "retention", "security", "state", "tls", "topics")
-    + ("unclean", "users", "version")
+    + ("quorum.settings", "unclean", "users", "version")
 )
 # What concerns a run that only talks to running brokers: what is declared of their state, and how they are
 # reached. By the first words of ids, by ids, and by the variables whose values are judged.
@@ -312,7 +312,7 @@ def judge(
         findings = [
             (
                 _as_warning(each, "what was in effect is started")
-                if each.level == ERROR and each.check.partition(".")[0] in WISHES
+                if each.level == ERROR and WISHES & {each.check, each.check.partition(".")[0]}
                 else each
             )
             for each in findings

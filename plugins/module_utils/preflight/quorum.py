@@ -9,15 +9,21 @@ Above all what Kafka itself does not notice, or tells by a process that lives on
 
 from __future__ import annotations
 
-from typing import Any, Dict, Iterable, Iterator, Optional
+from typing import Any, Dict, Iterable, Iterator, Mapping, Optional
 
 from ansible_collections.kafkaops.cluster.plugins.module_utils.addresses import endpoint
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.quorum import other_directory
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.setting_values import (
+    canonical_value,
+)
 from ansible_collections.kafkaops.cluster.plugins.module_utils.configuration.kafka import (
     CONTROLLER_LISTENER,
+    DECIDED_BY_CONTROLLERS,
     STATIC_VOTERS,
+    TOKEN_SECRETS,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.configuration.protocol import line
+from ansible_collections.kafkaops.cluster.plugins.module_utils.masking import HIDDEN
 from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight import firewall
 from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.addresses import (
     is_open_to_all,
@@ -34,10 +40,14 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.identit
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.ids import without_id
 from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.members import Member
+from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.versions_and_keys import (
+    broker_table_for,
+)
 from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.world import (
     START,
     WRITING,
     Cluster,
+    Versions,
     World,
     effective_properties,
     in_zookeeper,
@@ -56,27 +66,7 @@ CONTROLLERS_MAX = 7
 DYNAMIC_SINCE = (4, 1)
 # With it a controller asks for a vote whenever it has none.
 AUTO_JOIN = "controller.quorum.auto.join.enable"
-# What Kafka's ControllerServer and ControllerApis read of their own file, and brokers do not. The secret key of
-# delegation tokens is none of them here: its values may not be told.
-DECIDED_BY_CONTROLLERS = (
-    "alter.config.policy.class.name",
-    "auto.leader.rebalance.enable",
-    "broker.session.timeout.ms",
-    "controller.quota.window.num",
-    "controller.quota.window.size.seconds",
-    "create.topic.policy.class.name",
-    "default.replication.factor",
-    "delegation.token.expiry.check.interval.ms",
-    "delegation.token.expiry.time.ms",
-    "delegation.token.max.lifetime.ms",
-    "delete.topic.enable",
-    "eligible.leader.replicas.enable",
-    "leader.imbalance.check.interval.seconds",
-    "metadata.max.idle.interval.ms",
-    "min.insync.replicas",
-    "num.partitions",
-    "unclean.leader.election.enable",
-)
+UNSET = "(not set)"
 
 
 def check_quorum(world: World) -> Iterator[Problem]:
@@ -98,7 +88,7 @@ def check_quorum(world: World) -> Iterator[Problem]:
         yield from _static(cluster)
         yield from _voters_that_answer(cluster, world.replaced)
         yield from _other_directories(cluster, world.replaced)
-        yield from _settings_of_controllers(cluster)
+        yield from _settings_of_controllers(cluster, world.versions)
     yield from _too_few_forks(world)
 
 
@@ -449,26 +439,59 @@ def _numbers(ids: Iterable[int]) -> str:
     return ", ".join(map(str, sorted(ids))) or "none"
 
 
-def _settings_of_controllers(cluster: Cluster) -> Iterator[Problem]:
-    """What brokers say and controllers decide: without them it has no effect, and nobody says so."""
+def _settings_of_controllers(cluster: Cluster, versions: Versions) -> Iterator[Problem]:
+    """What controllers decide, by the file of the one that leads: it has to be the same in all of theirs.
+
+    What only brokers say of it has no effect, and nobody says so.
+    """
+    voters = cluster.voters
+    if not voters:
+        return
+    # Of one release for all: that they have the same is another check.
+    table = broker_table_for(cluster.nodes[0], versions)
+    defaults = {key: about.get("default") for key, about in (table.keys if table else {}).items()}
     brokers = len(cluster.staying_brokers)
-    there = [effective_properties(each, brokers) for each in cluster.controllers]
-    for member in cluster.nodes if there else ():
-        if member.is_controller:
-            continue
-        own = effective_properties(member, brokers)
-        for key in DECIDED_BY_CONTROLLERS:
-            variable = variable_of(member, key)
-            others = sorted({each.get(key, "(not set)") for each in there} - {own.get(key)})
-            if variable != key and others:
-                yield found(
-                    "quorum.settings",
-                    member.name,
-                    variable,
-                    own[key],
-                    f"the controllers decide it, and they have {', '.join(others)}",
-                    f"set {key} in kafka_config of the controllers, too",
-                )
+    had = {
+        each.name: _decided(effective_properties(each, brokers), defaults) for each in cluster.nodes
+    }
+    for key in (*DECIDED_BY_CONTROLLERS, TOKEN_SECRETS[0]):
+        there = [had[each.name][key] for each in voters]
+        for member in cluster.nodes:
+            variable, own = _variable_of_decided(member, key), had[member.name][key]
+            others = ", ".join(sorted({*there} - {own}))
+            if member in voters:
+                told = own != max(there, key=there.count)
+                reason = f"others have {others}, and what is in force changes with each election of a controller"
+                remedy = "set it for all controllers alike"
+            else:
+                # Brokers need the secret as well; of the rest they say nothing where no variable does.
+                told = not member.is_controller and (variable != key or key in TOKEN_SECRETS)
+                reason = f"the controllers decide it, and they have {others}"
+                whose = "the brokers" if own == UNSET else "the controllers"
+                remedy = f"set {key} in kafka_config of {whose}, too"
+            if told and others:
+                yield found("quorum.settings", member.name, variable, own, reason, remedy)
+
+
+def _decided(own: Mapping[str, str], defaults: Mapping[str, Any]) -> Dict[str, str]:
+    """What a node has of that, by a variable or by default. Of the secret, whether it has one."""
+    values = {}
+    for key in DECIDED_BY_CONTROLLERS:
+        text = str(own.get(key, defaults.get(key) or ""))
+        try:
+            text = canonical_value(key, text) or ""
+        except ValueError:
+            pass  # it is no value, which is told elsewhere
+        # So the tables write it where there is none.
+        values[key] = UNSET if text in ("", '""', "null") else text
+    has_secret = any(own.get(key) for key in TOKEN_SECRETS)
+    return {**values, TOKEN_SECRETS[0]: HIDDEN if has_secret else UNSET}
+
+
+def _variable_of_decided(member: Member, key: str) -> str:
+    """As variable_of; the secret has a second name."""
+    names = TOKEN_SECRETS if key in TOKEN_SECRETS else (key,)
+    return next((each for name in names if (each := variable_of(member, name)) != name), key)
 
 
 def voters_of(cluster: Cluster) -> Dict[str, Any]:

@@ -239,9 +239,7 @@ def _same_instance(one: Directory, other: Directory) -> bool:
     return (one.member.name, one.product) == (other.member.name, other.product)
 
 
-def _beside_data(
-    data: List[Directory], places: List[Directory], purpose: str
-) -> Iterator[Problem]:
+def _beside_data(data: List[Directory], places: List[Directory], purpose: str) -> Iterator[Problem]:
     """Configuration, logs and records of starts in a data directory, or around that of another instance.
 
     Kafka reads every name in its own. An instance is deleted with all that its directories hold, its own data as well.

@@ -31,6 +31,7 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.topics.plan
     plan_topics,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.configuration.kafka import (
+    DECIDED_BY_CONTROLLERS,
     OWNED_AT_CONTROLLERS,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.configuration.keys import (
@@ -243,7 +244,8 @@ def _as_of(member: Member, table: KeyTable) -> KeyTable:
     """The table with a member's own plug-ins, and in KRaft mode with what the controllers' listener owns."""
     return replace(
         table,
-        prefixes=table.prefixes + tuple(str(each) for each in member.items("kafka_plugin_prefixes")),
+        prefixes=table.prefixes
+        + tuple(str(each) for each in member.items("kafka_plugin_prefixes")),
         # In ZooKeeper mode a listener of brokers may have its name.
         owned_patterns=table.owned_patterns + (OWNED_AT_CONTROLLERS if member.kraft else ()),
     )
@@ -269,15 +271,18 @@ def _keys(member: Member, variable: str, table: KeyTable) -> Iterator[Problem]:
 
 
 def check_replication(world: World) -> Iterator[Problem]:
-    """Replication factors and minimum ISR of the brokers' configuration against their number."""
+    """Replication factors and minimum ISR of the nodes' configuration against the number of brokers."""
     for cluster in world.clusters:
-        for member in cluster.brokers:
+        for member in cluster.nodes:
             yield from _factors(cluster, member)
 
 
 def _factors(cluster: Cluster, member: Member) -> Iterator[Problem]:
     brokers = len(cluster.staying_brokers)
     properties = effective_properties(member, brokers)
+    if not member.is_broker:
+        # Of a controller nothing else is in effect.
+        properties = {key: properties[key] for key in properties if key in DECIDED_BY_CONTROLLERS}
     variable = functools.partial(variable_of, member)
     for key in ("default.replication.factor",) + INTERNAL_FACTORS:
         factor = whole_number(properties.get(key))

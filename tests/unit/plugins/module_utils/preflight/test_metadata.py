@@ -706,6 +706,7 @@ DECIDED = {
     "unclean.leader.election.enable": True,
     "auto.leader.rebalance.enable": False,
     "delegation.token.max.lifetime.ms": 60000,
+    "remote.log.storage.system.enable": True,
 }
 
 
@@ -718,6 +719,133 @@ def test_what_brokers_say_and_controllers_decide(key, tmp_path):
     assert "quorum.settings" not in told(verdict_of(apart(alike), tmp_path))
     own = {"all": {"children": {"kafka": {"vars": {"kafka_config": {"num.io.threads": 9}}}}}}
     assert not told(verdict_of(apart(own), tmp_path))
+
+
+def of_group(name, **values):
+    """An overlay of the variables of one group."""
+    return {"all": {"children": {name: {"vars": values}}}}
+
+
+def of_host(name, **values):
+    """An overlay of the variables of one controller."""
+    return {"all": {"children": {"controllers": {"hosts": {name: values}}}}}
+
+
+SECRET, OLD_SECRET = "delegation.token.secret.key", "delegation.token.master.key"
+
+
+@pytest.mark.parametrize("key", DECIDED)
+@pytest.mark.parametrize("make, odd", [(kraft, "kafka-2"), (apart, "c-2")])
+def test_controllers_that_decide_by_different_files(make, odd, key, tmp_path):
+    """Which of them is in force changes with each election."""
+    spoilt = make(of_host(odd, kafka_host_config={key: DECIDED[key]}))
+    (finding,) = [each for each in verdict_of(spoilt, tmp_path).findings if each.level == "error"]
+    assert (finding.check, finding.subjects) == ("quorum.settings", (odd,))
+    assert finding.setting == f"kafka_host_config.{key}"
+    assert "changes with each election" in finding.reason
+    # who starts what ran is not refused
+    assert not verdict_of(spoilt, tmp_path, purpose="start").errors
+
+
+@pytest.mark.parametrize(
+    "key, value",
+    [
+        ("num.partitions", 1),
+        ("unclean.leader.election.enable", "False"),
+        ("default.replication.factor", "3"),
+        ("auto.leader.rebalance.enable", True),
+        ("alter.config.policy.class.name", ""),
+    ],
+)
+@pytest.mark.parametrize("make, name", [(kraft, "kafka-2"), (apart, "c-2"), (apart, "kafka-2")])
+def test_a_value_that_the_others_have_by_default(make, name, key, value, tmp_path):
+    spoilt = make(of_host(name, kafka_host_config={key: value}))
+    if name == "kafka-2" and make is apart:
+        spoilt = make(
+            {"all": {"children": {"kafka": {"hosts": {name: {"kafka_host_config": {key: value}}}}}}}
+        )
+    assert "quorum.settings" not in told(verdict_of(spoilt, tmp_path))
+
+
+def test_what_brokers_do_not_say_they_have_from_the_controllers(tmp_path):
+    spoilt = apart(of_group("controllers", kafka_config={"num.partitions": 7}))
+    assert not told(verdict_of(spoilt, tmp_path))
+
+
+@pytest.mark.parametrize(
+    "of_brokers, of_controllers, hosts",
+    [
+        ({}, {SECRET: "hush"}, NODES),
+        ({SECRET: "hush"}, {}, NODES),
+        ({SECRET: "hush"}, {SECRET: ""}, NODES),
+        ({SECRET: "hush"}, {SECRET: "hush-hush"}, NODES),
+        ({SECRET: "hush"}, {SECRET: "hush"}, None),
+        ({OLD_SECRET: "hush"}, {SECRET: "hush"}, None),
+        ({OLD_SECRET: "hush-hush"}, {SECRET: "hush"}, NODES),
+    ],
+)
+def test_a_secret_that_not_all_nodes_have(of_brokers, of_controllers, hosts, tmp_path):
+    spoilt = apart(
+        merge(
+            variables(kafka_version="3.9.2"),
+            merge(
+                of_group("kafka", kafka_config=of_brokers),
+                of_group("controllers", kafka_config=of_controllers),
+            ),
+        )
+    )
+    verdict = verdict_of(spoilt, tmp_path)
+    assert told(verdict).get("quorum.settings") == hosts
+    assert "hush" not in repr(verdict)
+
+
+def test_a_secret_of_one_controllers_own(tmp_path):
+    spoilt = kraft(variables(kafka_config={SECRET: "hush"}))
+    spoilt = merge(spoilt, of_host("kafka-3", kafka_host_config={SECRET: "hush-hush"}))
+    verdict = verdict_of(spoilt, tmp_path)
+    assert told(verdict) == {"quorum.settings": ["kafka-3"]}
+    assert (
+        "hush" not in repr(verdict) and "another one than on kafka-1" in verdict.findings[0].reason
+    )
+
+
+UNCLEAN = {"unclean.leader.election.enable": True}
+LOW = {"min.insync.replicas": 1}
+RUNS = {"unclean.leader.election.enable": "false", "min.insync.replicas": "2"}
+
+
+def ran_apart():
+    """Facts of controllers and brokers that have run with the defaults."""
+    facts = begun_apart()
+    for each in facts.values():
+        each["kafka/current"] = {**each["kafka/current"], **RUNS}
+    return facts
+
+
+def test_what_controllers_decide_is_judged_at_controllers_that_are_no_brokers(tmp_path):
+    """Theirs is the value in force, whatever the brokers have."""
+    spoilt = apart(of_group("controllers", kafka_config={**UNCLEAN, **LOW}))
+    verdict = verdict_of(spoilt, tmp_path, facts=ran_apart())
+    assert told(verdict) == dict.fromkeys(
+        ("min_insync.cut", "replication.unclean", "unclean.election"), APART
+    )
+    assert {each.check for each in verdict.errors} == {"min_insync.cut", "unclean.election"}
+    assert len(verdict.findings) == 3
+    many = apart(of_group("controllers", kafka_config={"default.replication.factor": 5}))
+    assert told(verdict_of(many, tmp_path)) == {"replication.exceeds_brokers": APART}
+
+
+def test_what_all_nodes_have_is_told_once(tmp_path):
+    spoilt = apart(variables(kafka_config={**UNCLEAN, **LOW}))
+    verdict = verdict_of(spoilt, tmp_path, facts=ran_apart())
+    everybody = sorted([*NODES, *APART])
+    assert [sorted(each.subjects) for each in verdict.findings] == [everybody] * 3
+
+
+def test_what_brokers_decide_is_not_judged_at_controllers(tmp_path):
+    theirs = {"log.retention.hours": 1, "offsets.topic.replication.factor": 9}
+    spoilt = apart(of_group("controllers", kafka_config=theirs))
+    assert not told(verdict_of(spoilt, tmp_path, facts=ran_apart()))
 
 
 @pytest.mark.parametrize("variable", ["kafka_config", "kafka_host_config"])
