@@ -393,9 +393,13 @@ def _check_of(name: str) -> str:
 # ---------------------------------------------------------------- misspelt names
 
 
+# What phases/lock.yml registers, before the preflight looks again behind the lock.
+_REGISTERED = frozenset(f"kafkaops_lock{each}" for each in ("", "_plan", "_first", "_others"))
+
+
 @functools.lru_cache(maxsize=None)
 def meant(name: str) -> Optional[str]:
     """The variable that an unknown one was probably meant to be, None if it is like none."""
-    if name in declared() or name.startswith("ansible_"):
+    if name in declared() or name in _REGISTERED or name.startswith("ansible_"):
         return None
     return nearest(name, sorted(declared()), cutoff=0.86)

@@ -38,6 +38,7 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.running
     question,
     snapshot_of,
 )
+from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.variables import meant
 from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.world import World
 from ansible_collections.kafkaops.cluster.plugins.modules import host_info
 from tests.support.outside import free_port
@@ -653,6 +654,8 @@ def test_the_second_look_behind_the_lock_asks_what_the_first_one_has_asked():
         for task in _tasks(play["tasks"])
         if (task.get("ansible.builtin.include_role") or {}).get("name", "").endswith(".preflight")
     ]
+    registered = [each["register"] for each in _tasks(play["tasks"]) if "register" in each]
+    assert registered and not [name for name in registered if meant(name)], "told as misspelt"
     given = set(re.findall(r"kafkaops_preflight\.asked\.(\w+)", str(again["vars"])))
     assert given == set(action.ASKED) == set(action.OPTIONS) - {"phase", "host", "accept"}
 
