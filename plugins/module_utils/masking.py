@@ -42,6 +42,8 @@ SECRET_NAME_PARTS = (
 SECRET_NAME_ENDS = ("token", "pwd", "sig", "pass", "encryption.key", "encryptionkey")
 # The setting of a unit whose lines are assignments, each with a value of its own form.
 _ASSIGNMENTS = "Environment"
+# The option of kafka_configs that holds secrets by the names of their settings.
+_NAMED = "secrets"
 # What stands before the last @ of an address: a password may have one, too, but no blank and no slash.
 _URL_PASSWORD = re.compile(r"(?<=//)([^\s/@:]*):[^\s/]+@")
 # One with a slash is in no URL that works, but somebody will have pasted it: all to the last @ of the word is hidden,
@@ -127,13 +129,25 @@ def masked(name: str, value: Any) -> Any:
 
     Empty values and booleans stay: they say that there is no secret, or whether one is wanted.
     """
+    if is_secret(name):
+        return _hidden(value, named=name == _NAMED)
     if isinstance(value, dict):
         return {key: masked(str(key), item) for key, item in value.items()}
-    if is_secret(name) and value not in (None, "", [], ()) and not isinstance(value, bool):
-        return HIDDEN
     if isinstance(value, (list, tuple)):
         return [masked(name, item) for item in value]
     if not isinstance(value, str):
         return value
     one = value[:1] == "-" or name == _ASSIGNMENTS
     return masked_option(value) if one else masked_text(value)
+
+
+def _hidden(value: Any, named: bool = False) -> Any:
+    """A secret of any type, of which the type stays: who reads it has to refuse a mapping or a list.
+
+    `named`: the keys of a mapping stay, too. Else they may be the secret: YAML reads `{x}` as `{x: null}`.
+    """
+    if isinstance(value, dict):
+        return {key if named else HIDDEN: _hidden(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_hidden(item) for item in value]
+    return value if value in (None, "") or isinstance(value, bool) else HIDDEN

@@ -17,7 +17,6 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.units import (
     parse_duration_ms,
     parse_size_bytes,
 )
-from ansible_collections.kafkaops.cluster.plugins.module_utils.wording import shown
 
 INTEGER = re.compile(r"-?[0-9]+\Z")
 _NUMBER = re.compile(r"-?[0-9]+(\.[0-9]+)?([eE]-?[0-9]+)?\Z")
@@ -66,7 +65,9 @@ def canonical_value(key: str, value: Any) -> Optional[str]:
     if isinstance(value, int):
         return str(value)
     if not isinstance(value, str):
-        raise ValueError(f"a value must be a text, number, boolean or list, not {shown(value)}")
+        # Not the value itself: it may be a secret.
+        kind = "mapping" if isinstance(value, dict) else type(value).__name__
+        raise ValueError(f"a value must be a text, number, boolean or list, not a {kind}")
     text = value.strip()
     if text.lower() in ("true", "false"):
         return text.lower()

@@ -23,6 +23,7 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.setting_val
     cleanup_policy,
     reason_and_remedy,
 )
+from ansible_collections.kafkaops.cluster.plugins.module_utils.masking import masked
 from ansible_collections.kafkaops.cluster.plugins.module_utils.problem import Problem
 from ansible_collections.kafkaops.cluster.plugins.module_utils.units import (
     UNLIMITED,
@@ -184,7 +185,8 @@ class _ItemReader:
                 config[shown(key)] = canonical_value(str(key), value)
             except ValueError as error:
                 told = reason_and_remedy(error, f"correct {key}")
-                self.refuse("config.bad_value", *told, f"config.{shown(key)}", value)
+                visible = masked(str(key), value)
+                self.refuse("config.bad_value", *told, f"config.{shown(key)}", visible)
         for shorthand in _SHORTHANDS:
             value = self.item.get(shorthand.option)
             if value is None:

@@ -166,3 +166,29 @@ def test_structures_keep_their_shape():
         "options": ["-Xmx1g", f"-Dkey.password={HIDDEN}"],
         "deep": {"secret.key": HIDDEN, "empty.password": "", "n": 3},
     }
+
+
+@pytest.mark.parametrize(
+    "name, value, shown",
+    [
+        ("password", {"value": "abc"}, {HIDDEN: HIDDEN}),
+        ("password", {"abc": None}, {HIDDEN: None}),
+        ("password", ["abc", ["def"], {"a": "ghi"}], [HIDDEN, [HIDDEN], {HIDDEN: HIDDEN}]),
+        ("password", [], []),
+        ("password", {}, {}),
+        ("update_password", True, True),
+        # Names of settings, whatever they are called; what they hold is a secret.
+        ("secrets", {"a.b": "abc", "c": {"d": "abc"}}, {"a.b": HIDDEN, "c": {HIDDEN: HIDDEN}}),
+        ("secrets", {"a.b": None}, {"a.b": None}),
+        ("secrets", ["abc"], [HIDDEN]),
+        (
+            "kafka_users",
+            [{"name": "d", "password": {"v": "abc"}}],
+            [{"name": "d", "password": {HIDDEN: HIDDEN}}],
+        ),
+        ("kafka_environment", {"A_PASSWORD": {"x": "abc"}}, {"A_PASSWORD": {HIDDEN: HIDDEN}}),
+    ],
+)
+def test_of_a_secret_only_its_kind_is_seen(name, value, shown):
+    """A mapping where a text belongs is a mistake to tell, and its keys say nothing about what is in it."""
+    assert masked(name, value) == shown

@@ -9,6 +9,9 @@ import tempfile
 
 import pytest
 
+from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.inventory import (
+    masked_settings,
+)
 from tests.unit.plugins.module_utils.preflight import good_inventory as ground
 
 with tempfile.TemporaryDirectory() as DIRECTORY:
@@ -104,6 +107,38 @@ def lines_with(**settings):
 def test_a_finding_leads_to_its_place(settings, told):
     lines = lines_with(**settings)
     assert any(told in line for line in lines), lines
+
+
+@pytest.mark.parametrize(
+    ("settings", "told"),
+    [
+        (
+            {"kafka_users": [{"name": "d", "password": {"value": "S3CRET"}}]},
+            "kafka_users[d].password={(hidden): (hidden)}: ",
+        ),
+        (
+            {"kafka_users": [{"name": "d", "password": ["S3CRET"]}]},
+            "kafka_users[d].password=[(hidden)]: ",
+        ),
+        (
+            {
+                "kafka_dynamic_configs": [
+                    {"scope": "cluster", "settings": {"ssl.keystore.password": {"v": "S3CRET"}}}
+                ]
+            },
+            "ssl.keystore.password={(hidden): (hidden)}: a value must be a text, number, boolean or list, not a mapping.",
+        ),
+        (
+            {"kafka_environment": {"A_PASSWORD": {"x": "S3CRET"}}},
+            "kafka_environment.A_PASSWORD={(hidden): (hidden)}: not a single value",
+        ),
+    ],
+    ids=lambda value: "" if isinstance(value, dict) else value[:40],
+)
+def test_a_secret_of_another_type_is_not_shown(settings, told):
+    lines = lines_with(**masked_settings(settings))
+    assert any(told in line for line in lines), lines
+    assert "S3CRET" not in "\n".join(lines)
 
 
 def test_a_name_of_100_characters_is_one():

@@ -261,12 +261,15 @@ def test_a_logger_without_a_level_has_that_of_the_one_above():
         ({"scope": LOGGERS, "brokers": [], "settings": {"root": "WARN"}}, "configs.bad_item"),
         ({"scope": CLUSTER, "state": "absent"}, "configs.bad_item"),
         ({"scope": CLUSTER, "settings": {AGE: "1month"}}, "config.bad_value"),
+        ({"scope": CLUSTER, "settings": {"a.password": {"v": "S3CRET"}}}, "config.bad_value"),
+        ({"scope": CLUSTER, "settings": {"a.password": [{"S3CRET": 1}]}}, "config.bad_value"),
         ({"scope": CLUSTER, "settings": {AGE: 1}, "secrets": {AGE: "1"}}, "configs.duplicate"),
     ],
 )
 def test_items_that_are_refused(item, check):
     refusals = parse_configs([item], [1, 2])[1]
     assert [each.check for each in refusals] == [check]
+    assert "S3CRET" not in str(refusals)
 
 
 def test_items_of_one_scope_are_one_and_name_nothing_twice():

@@ -142,6 +142,7 @@ def test_who_may_not_is_told_before_anything():
         ([{"name": "ann"}], "users.bad_value", "password"),
         ([{**ANN, "iterations": 4095}], "users.bad_value", "iterations"),
         ([{**ANN, "iterations": 16385}], "users.bad_value", "iterations"),
+        ([{**ANN, "password": {"secret": "secret"}}], "users.bad_value", "password"),
         ([{**ANN, "mechanisms": []}], "users.bad_value", "mechanisms"),
         ([{**ANN, "mechanisms": [SHA, SHA]}], "users.duplicate", ""),
         ([ANN, ANN], "users.duplicate", ""),
