@@ -203,6 +203,7 @@ EMPTIED = "directories.emptied"
 # What a run that replaces a node is for.
 REPLACED = frozenset((EMPTIED, "quorum.lost_vote", "quorum.unformatted"))
 UNREACHABLE = "host.unreachable"
+HOME = "kafkaops_home"
 NO_CONTROLLER = Controller()
 NO_COMMANDS: Mapping[str, str] = dict.fromkeys(("finalize", "upgrade", "rollback"), "")
 
@@ -434,15 +435,22 @@ def _may_be_empty(world: World, replaced: Optional[int]) -> FrozenSet[str]:
 
 
 def _told_of_the_home(raw: Raw, problems: Sequence[Problem]) -> List[Problem]:
-    """The same problems; a relative kafkaops_home is one, not one for each path below it; so is one that is no text."""
-    home = raw.settings.get("kafkaops_home")
+    """The same problems; a wrong kafkaops_home is one, not one for each path below it."""
+    home = raw.settings.get(HOME, "")
     if home == "" or str(home).startswith("/"):
         return list(problems)
-    kept = [each for each in problems if not str(each.value).startswith(f"{home}/")]
-    if not isinstance(home, str):
+    kept = [each for each in problems if not _is_below(home, each)]
+    if any(each.setting == HOME for each in kept):
         return kept
     reason, remedy = "not an absolute path", "begin it (or KAFKAOPS_HOME) with /, and write no `~`"
-    return [*kept, found("settings.bad_value", raw.name, "kafkaops_home", home, reason, remedy)]
+    return [*kept, found("settings.bad_value", raw.name, HOME, home, reason, remedy)]
+
+
+def _is_below(home: Any, problem: Problem) -> bool:
+    # Without a home, reports are below that of whoever runs the job, by the default of flow_validation.
+    if home is None and problem.setting == "flow_validation_reports_dir":
+        return str(problem.value).startswith("~/")
+    return str(problem.value).startswith(f"{home}/")
 
 
 def _as_warning(finding: Problem, why: str = "accepted") -> Problem:
