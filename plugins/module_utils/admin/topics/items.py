@@ -182,7 +182,7 @@ class _ItemReader:
         config: Dict[str, Optional[str]] = {}
         for key, value in raw.items():
             try:
-                config[shown(key)] = canonical_value(str(key), value)
+                config[str(key)] = canonical_value(str(key), value)
             except ValueError as error:
                 told = reason_and_remedy(error, f"correct {key}")
                 visible = masked(str(key), value)

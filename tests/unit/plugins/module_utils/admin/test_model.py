@@ -63,6 +63,13 @@ def test_an_item_says_no_more_than_its_name():
     assert parse_topics([{"name": "x"}])[0] == (DesiredTopic("x"),)
 
 
+@pytest.mark.parametrize("key", ["retention.ms ", " retention.ms", "a\n b", "x" * 200, ""])
+def test_a_key_of_config_stays_as_it_is_written(key):
+    """Nothing is mended: whether the brokers know it is another check."""
+    (topic,) = parse_topics([{"name": "x", "config": {key: "1"}}])[0]
+    assert topic.config == {key: "1"}
+
+
 VALUES = [
     ("k", True, "true"),
     ("k", "True", "true"),
