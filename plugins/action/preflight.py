@@ -342,7 +342,7 @@ class ActionModule(ActionBase):
         if arguments["purpose"] != FETCH:
             admin = self._admin_host(inventory, task_vars)
             controller = _controller(members, admin, self._callers(inventory, members, task_vars))
-            if not (admin.unreachable or set(CLIENT_PACKAGES) & set(admin.missing)):
+            if admin and not (admin.unreachable or set(CLIENT_PACKAGES) & set(admin.missing)):
                 topics = arguments["topics"] and arguments["purpose"] == DEPLOY
                 ask = asked_here if admin.here else self._asked_by_module(task_vars)
                 asked = ask_clusters(members, task_vars["hostvars"], ask, topics)
@@ -414,14 +414,24 @@ class ActionModule(ActionBase):
             task_vars=task_vars,
         )
 
-    def _admin_host(self, inventory: Inventory, task_vars: Any) -> AdminHost:
-        """What is to be known of the host that this task is delegated to, before it is needed."""
-        variable, packages = "kafka_admin_python", [*CLIENT_PACKAGES, *JOB_PACKAGES]
-        try:
-            known = inventory.evaluated(task_vars["inventory_hostname"], (variable,))
-        except AnsibleError:
-            known = {}  # a finding of its own
-        python, name = str(known.get(variable) or sys.executable), str(self._task.delegate_to)
+    def _admin_host(self, inventory: Inventory, task_vars: Any) -> Optional[AdminHost]:
+        """What is to be known of the host that this task is delegated to, before it is needed.
+
+        None where kafka_admin_host names no host: then the task is here, and nobody is asked with the logins of a
+        cluster that another host administers.
+        """
+        own, packages = task_vars["inventory_hostname"], [*CLIENT_PACKAGES, *JOB_PACKAGES]
+        known: Dict[str, Any] = {}
+        for variable in ("kafka_admin_host", "kafka_admin_python"):
+            try:
+                known.update(inventory.evaluated(own, (variable,)))
+            except AnsibleError:
+                pass  # a finding of its own
+        wanted = str(known.get("kafka_admin_host") or "").strip()
+        if wanted and not inventory.has(wanted):
+            return None
+        python = str(known.get("kafka_admin_python") or sys.executable)
+        name = str(self._task.delegate_to)
         if self._connection.transport == "local" and python == sys.executable:
             missing = tuple(missing_packages(packages))
             return AdminHost(name, python, missing=missing, here=is_here(self))
@@ -613,7 +623,9 @@ def _standard_error(error: Any) -> str:
     return str(error).partition(">>> Standard Error")[2]
 
 
-def _controller(members: Sequence[Member], admin: AdminHost, callers: Callers) -> Controller:
+def _controller(
+    members: Sequence[Member], admin: Optional[AdminHost], callers: Callers
+) -> Controller:
     names = {name for member in members for name in names_to_resolve(member)}
     wanted = any(member.get("flow_validation") not in (None, "never") for member in members)
     java = spark_java() if wanted else None

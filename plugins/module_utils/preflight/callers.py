@@ -25,9 +25,10 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.firewal
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.inventory import Inventory
 from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.members import Member
-from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.world import Callers
-
-CONTROLLER = ("localhost", "127.0.0.1", "::1")
+from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.world import (
+    LOCALHOST,
+    Callers,
+)
 
 
 def callers_of(
@@ -55,10 +56,12 @@ def callers_of(
     }
     admin = {}
     for member in wanting:
-        name = member.text("kafka_admin_host") or CONTROLLER[0]
-        if name in CONTROLLER:
+        name = member.text("kafka_admin_host") or LOCALHOST[0]
+        if name in LOCALHOST:
             targets = known[member.name] or (member.text("ansible_host") or member.name,)
             admin[member.name] = seen_by(targets[0])
+        elif not inventory.has(name):
+            admin[member.name] = ()  # a finding of its own
         else:
             admin[member.name] = _client(inventory, name, known.get(name, ()))[1]
     return Callers(clients, admin, audiences, clusters)

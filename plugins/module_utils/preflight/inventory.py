@@ -95,6 +95,10 @@ class Inventory:
             return self._task_vars
         return self._task_vars["hostvars"].raw_get(host)
 
+    def has(self, host: str) -> bool:
+        """Whether a host of this name exists; the controller does, by each of its names."""
+        return host in self._task_vars["hostvars"]
+
     def templar_for(
         self, host: str, extra: Optional[Mapping[str, Any]] = None
     ) -> Tuple[Any, Dict[str, Any]]:

@@ -20,6 +20,7 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.storage
 from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.world import (
     CLIENT_PACKAGES,
     JOB_PACKAGES,
+    LOCALHOST,
     World,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.problem import (
@@ -33,8 +34,6 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.units import (
 )
 
 COMFORTABLE_LIMIT = 100000
-# What Ansible takes for the controller where the inventory has no such host.
-LOCALHOST = frozenset(("localhost", "127.0.0.1", "::1"))
 MAPS_PER_REPLICA = 2
 # What is advised where fewer would do: every further segment takes two.
 ROOMY_MAPS = 262144
@@ -67,6 +66,7 @@ def check_machines(world: World) -> Iterator[Problem]:
             yield from _java(member)
     yield from _memory(world)
     yield from _spark(world)
+    yield from _unknown_admin_hosts(world)
     yield from _admin_host(world)
 
 
@@ -304,6 +304,24 @@ def _memory(world: World) -> Iterator[Problem]:
         )
 
 
+def _unknown_admin_hosts(world: World) -> Iterator[Problem]:
+    """Names in kafka_admin_host that no host has: of each member, as plays delegate by each member's own."""
+    unknown: Dict[str, List[str]] = {}
+    for member in world.members:
+        name = member.text("kafka_admin_host")
+        if name and name not in LOCALHOST and name not in world.host_names:
+            unknown.setdefault(name, []).append(member.name)
+    for name, hosts in sorted(unknown.items()):
+        near = nearest(name, world.host_names, cutoff=0.6)
+        remedy = (
+            f"did you mean `{near}`?"
+            if near
+            else "add it to the inventory; or remove the variable: then the modules run on the controller"
+        )
+        reason = "no host of the inventory has this name"
+        yield found("host.admin", hosts, "kafka_admin_host", name, reason, remedy)
+
+
 def _admin_host(world: World) -> Iterator[Problem]:
     """Whether the host that runs the Kafka modules answers, and its Python has their packages."""
     admin = world.controller.admin
@@ -311,16 +329,6 @@ def _admin_host(world: World) -> Iterator[Problem]:
     if admin is None or not brokers:
         return
     names = [member.name for member in brokers]
-    if admin.name not in world.host_names | LOCALHOST:
-        reason = "no host of the inventory has this name"
-        near = nearest(admin.name, world.host_names, cutoff=0.6)
-        remedy = (
-            f"did you mean `{near}`?"
-            if near
-            else "add it to the inventory; or remove the variable: then the modules run on the controller"
-        )
-        yield found("host.admin", names, "kafka_admin_host", admin.name, reason, remedy)
-        return
     if admin.unreachable:
         reason = f"it cannot be used: {admin.unreachable}"
         remedy = (

@@ -94,6 +94,10 @@ CLIENT_PACKAGES = {
 JOB_PACKAGES = {"pyspark": "pyspark"}
 
 
+# What Ansible takes for the controller where the inventory has no such host. Roles have the same list.
+LOCALHOST = ("localhost", "127.0.0.1", "::1")
+
+
 @dataclass(frozen=True)
 class AdminHost:
     """The host in kafka_admin_host. `unreachable`: why nothing is known of it; `missing`: what its
@@ -126,7 +130,7 @@ class Callers:
 class Controller:
     """The machine that the playbook runs on, and the one that administers from there.
 
-    `java`: as java.find; `names`: as resolve_names.
+    `java`: as java.find; `names`: as resolve_names; `admin`: None where nobody was asked, as for an unknown name.
     """
 
     java: Optional[Mapping[str, Any]] = None

@@ -216,6 +216,12 @@ def test_an_admin_host_that_is_not_in_the_inventory(preflight):
     assert "no host of the inventory has this name. Remedy: did you mean `kafka-3`?" in text
 
 
+def test_an_admin_host_of_the_second_broker_that_is_not_in_the_inventory(preflight):
+    preflight.spoil("kafka", "kafka-2", kafka_admin_host="kafka-9")
+    code, found, text = preflight.run()
+    assert (code, found) == (2, {"host.admin": ["kafka-2"]}), text
+
+
 def test_a_port_that_a_real_process_holds(preflight):
     with socket.socket() as server:
         server.bind(("127.0.0.1", 2181 + OFFSET))

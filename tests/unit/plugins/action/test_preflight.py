@@ -470,10 +470,10 @@ def test_the_next_command_repeats_no_secret(given, repeated):
     assert action._to_repeat(given) is repeated
 
 
-def plugin_of(task="one", transport="local", become=None, environment=None):
+def plugin_of(task="one", transport="local", become=None, environment=None, delegate_to=None):
     """The action, as far as it looks at its task and its connection."""
     plugin = object.__new__(action.ActionModule)
-    plugin._task = SimpleNamespace(_uuid=task, environment=environment)
+    plugin._task = SimpleNamespace(_uuid=task, environment=environment, delegate_to=delegate_to)
     shell = SimpleNamespace(env_prefix=lambda **_environment: "")
     plugin._connection = SimpleNamespace(transport=transport, become=become, _shell=shell)
     return plugin
@@ -514,6 +514,27 @@ def test_a_host_that_is_examined_here_answers_as_the_module_would(tmp_path, monk
     assert told == {
         "msg": "missing required arguments: config_dir, log_dirs, started found in kafka"
     }
+
+
+@pytest.mark.parametrize(
+    ("name", "wanted"),
+    [
+        ("kafka-2", True),
+        ("127.0.0.1", True),
+        (None, True),
+        ("kafka-9", False),
+        (5, False),
+        (["x"], False),
+    ],
+)
+def test_a_host_that_does_not_exist_is_not_asked(tmp_path, name, wanted):
+    """The task is the controller's then, which is not the one to ask in its place."""
+    overlay = {"all": {"vars": {} if name is None else {"kafka_admin_host": name}}}
+    _raws, inventory = gathered(tmp_path, overlay)
+    plugin = plugin_of(delegate_to="localhost")
+    plugin._templar = SimpleNamespace(template=lambda value: value)
+    own = {"inventory_hostname": "kafka-1"}
+    assert (plugin._admin_host(inventory, own) is not None) is wanted
 
 
 def test_an_examination_that_breaks_is_a_finding_of_its_host(monkeypatch):

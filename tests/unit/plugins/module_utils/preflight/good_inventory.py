@@ -343,7 +343,7 @@ def judge_gathered(
         VERSIONS,
         controller=controller or Controller(),
         snapshots=snapshots,
-        host_names=frozenset(each.name for each in raws),
+        host_names=frozenset(inventory._task_vars["hostvars"]),
         group_names=frozenset(groups),
         misspelt=misspelt(inventory, judged),
         accept=accept,

@@ -4,22 +4,30 @@
 
 from __future__ import annotations
 
+import ast
+import re
+from pathlib import Path
+
 import pytest
+from ansible import constants as C
 
 from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.host_facts import (
     missing_packages,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.world import (
+    LOCALHOST,
     AdminHost,
     Controller,
 )
 from tests.unit.plugins.module_utils.preflight import good_inventory as ground
 from tests.unit.plugins.module_utils.preflight.test_wrong_inventories import spoilt
 
+ROLES = Path(ground.ROLES)
 
-def told(tmp_path, wish="auto", name="kafka-1", **known):
+
+def told(tmp_path, wish="auto", **known):
     """The findings about the host, of brokers with this flow_validation."""
-    admin = Controller(java={"version": "17"}, admin=AdminHost(name, "/py", **known))
+    admin = Controller(java={"version": "17"}, admin=AdminHost("kafka-1", "/py", **known))
     document = spoilt(brokers={"flow_validation": wish})
     verdict = ground.verdict_of(document, tmp_path, controller=admin)
     return [each for each in verdict.findings if each.check == "host.admin"]
@@ -48,21 +56,51 @@ def test_what_is_missing(tmp_path, known, wish, setting, words):
     assert words in finding.line() and len(finding.subjects) == 3
 
 
+BROKERS = ["kafka-1", "kafka-2", "kafka-3"]
+
+
 @pytest.mark.parametrize(
-    "name, remedy",
+    "where, name, hosts, remedy",
     [
-        ("kafka-9", "did you mean `kafka-3`?"),
-        ("bastion", "add it to the inventory"),
-        ("localhost", None),
-        ("::1", None),
+        ("brokers", "kafka-9", BROKERS, "did you mean `kafka-3`?"),
+        ("servers", "bastion", ["zookeeper-1", "zookeeper-2", "zookeeper-3"], "add it to the inv"),
+        ("kafka-2", "bastion", ["kafka-2"], "add it to the inventory"),
+        ("brokers", 5, BROKERS, "add it to the inventory"),
+        ("brokers", "elsewhere", [], ""),
+        ("brokers", "localhost", [], ""),
+        ("kafka-3", "::1", [], ""),
     ],
 )
-def test_a_host_that_the_inventory_does_not_have(tmp_path, name, remedy):
+def test_a_host_that_the_inventory_does_not_have(tmp_path, where, name, hosts, remedy):
     """Ansible would make one up, and reach it by whatever all hosts have."""
-    lines = [each.line() for each in told(tmp_path, name=name)]
-    assert len(lines) == bool(remedy)
-    assert all(f"kafka_admin_host={name}: no host of the inventory" in each for each in lines)
-    assert all(remedy in each for each in lines)
+    named = {"kafka_admin_host": name}
+    laid = {where: named} if where in ("brokers", "servers") else {"hosts": {where: named}}
+    elsewhere = {"all": {"children": {"apart": {"hosts": {"elsewhere": {}}}}}}
+    verdict = ground.verdict_of(spoilt(**laid, document=elsewhere), tmp_path)
+    lines = [each.line() for each in verdict.findings]
+    assert len(lines) == bool(hosts), lines
+    beginning = (
+        f"[host.admin] {', '.join(hosts)}: kafka_admin_host={name}: no host of the inventory"
+    )
+    assert all(each.startswith(beginning) and remedy in each for each in lines)
+
+
+def test_each_name_that_no_host_has_is_told_once(tmp_path):
+    hosts = {"kafka-2": {"kafka_admin_host": "a"}, "kafka-3": {"kafka_admin_host": "b"}}
+    document = spoilt(everywhere={"kafka_admin_host": "a"}, hosts=hosts)
+    verdict = ground.verdict_of(document, tmp_path)
+    assert [(each.value, len(each.subjects)) for each in verdict.findings] == [("a", 5), ("b", 1)]
+
+
+def test_the_names_of_the_controller_are_those_of_ansible():
+    assert set(LOCALHOST) == set(C.LOCALHOST)
+
+
+def test_roles_have_the_names_of_the_controller():
+    texts = [path.read_text(encoding="utf-8") for path in ROLES.glob("*/*/*.yml")]
+    lists = [each for text in texts for each in re.findall(r"in (\['localhost'.*?\])", text)]
+    assert len(lists) > 2 and {tuple(ast.literal_eval(each)) for each in lists} == {LOCALHOST}
+    assert not [text for text in texts if re.search(r"[!=]= 'localhost'", text)]
 
 
 def test_spark_is_missed_only_where_the_flow_is_validated(tmp_path):

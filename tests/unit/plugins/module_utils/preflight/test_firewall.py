@@ -101,6 +101,15 @@ def production_example():
     return document
 
 
+def test_an_admin_host_that_does_not_exist_has_no_address(tmp_path):
+    """Which is told as host.admin, and must not end the run before."""
+    document = yaml.safe_load(INVENTORY)
+    document["all"]["children"]["kafka"]["vars"]["kafka_admin_host"] = "kafka-9"
+    raws, inventory, groups = ground.gather(document, tmp_path)
+    callers = callers_of(inventory, [read_member(raw)[0] for raw in raws], groups)
+    assert callers.admin["kafka-1"] == () != callers.admin["zk-1"]
+
+
 def test_zookeeper_of_the_production_example_is_open_to_the_cluster_alone(tmp_path):
     document = production_example()
     raws, inventory, groups = ground.gather(document, tmp_path)

@@ -126,7 +126,7 @@ def test_a_finding_leads_to_its_place(settings, told):
                     {"scope": "cluster", "settings": {"ssl.keystore.password": {"v": "S3CRET"}}}
                 ]
             },
-            "ssl.keystore.password={(hidden): (hidden)}: a value must be a text, number, boolean or list, not a mapping.",
+            "password={(hidden): (hidden)}: a value must be a text, number, boolean or list, not a mapping",
         ),
         (
             {"kafka_environment": {"A_PASSWORD": {"x": "S3CRET"}}},
