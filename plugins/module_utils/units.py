@@ -36,24 +36,34 @@ _SHARE = re.compile(r"([0-9]+(?:\.[0-9]+)?) ?%\Z")
 _FORMS = re.compile(r"([0-9]+) ?([A-Za-z]+)\Z")
 
 
+class Unclear(ValueError):
+    """A value that cannot be read: why, and what to write. The two stay apart, as either may quote the value."""
+
+    def __init__(self, reason: str, remedy: str):
+        super().__init__(reason, remedy)
+
+    def __str__(self) -> str:
+        return "; ".join(self.args)
+
+
 def _parse(value: Any, units: Mapping[str, int], endless: str, what: str, forms: str) -> int:
     if isinstance(value, bool) or not isinstance(value, (int, str)):
-        raise ValueError(f"{shown(value)} is not a {what}; write {forms}")
+        raise Unclear(f"{shown(value)} is not a {what}", f"write {forms}")
     text = str(value).strip()
     if text == endless:
         return UNLIMITED
     if re.match(r"-[0-9]", text):
-        raise ValueError(f"{text} is negative; write {endless!r} for no limit")
+        raise Unclear(f"{text} is negative", f"write {endless!r} for no limit")
     if re.match(r"[0-9]+\Z", text):
         number = int(text)
     else:
         match = _FORMS.match(text)
         factor = units.get(match.group(2)) if match else None
         if match is None or factor is None:
-            raise ValueError(f"{text!r} is not a clear {what}; write {forms}")
+            raise Unclear(f"{text!r} is not a clear {what}", f"write {forms}")
         number = int(match.group(1)) * factor
     if number > LONG_MAX:
-        raise ValueError(f"{text} is more than Kafka can count; write {endless!r} for no limit")
+        raise Unclear(f"{text} is more than Kafka can count", f"write {endless!r} for no limit")
     return number
 
 
@@ -68,7 +78,7 @@ def whole_number(text: Any) -> Optional[int]:
 def parse_duration_ms(value: Any) -> int:
     """Milliseconds of `30m`, `12h`, `7d`, `4w`, plain milliseconds; -1 for `forever`.
 
-    Raises ValueError with a sentence that says what to write instead.
+    Raises Unclear, which says what to write instead.
     """
     forms = "30m, 12h, 7d, 4w, forever, or plain milliseconds"
     return _parse(value, _MILLISECONDS, "forever", "duration", forms)
@@ -77,7 +87,7 @@ def parse_duration_ms(value: Any) -> int:
 def parse_size_bytes(value: Any) -> int:
     """Bytes of `512MiB`, `10GiB`, plain bytes; -1 for `unlimited`.
 
-    Raises ValueError with a sentence that says what to write instead.
+    Raises Unclear, which says what to write instead.
     """
     forms = "512MiB, 10GiB, 1TiB, unlimited, or plain bytes (powers of 1024 only)"
     return _parse(value, _BYTES, "unlimited", "size", forms)
@@ -86,12 +96,12 @@ def parse_size_bytes(value: Any) -> int:
 def parse_share(value: Any) -> float:
     """The share that a percentage such as `80%` is: 0.8; from above 0 to 100 %.
 
-    Raises ValueError with a sentence; a bare number could mean either.
+    Raises Unclear; a bare number could mean either.
     """
     match = _SHARE.match(value.strip()) if isinstance(value, str) else None
     share = float(match.group(1)) / 100 if match else 0.0
     if not 0 < share <= 1:
-        raise ValueError(f"{shown(value)} is not a share; write a percentage from 1% to 100%")
+        raise Unclear(f"{shown(value)} is not a share", "write a percentage from 1% to 100%")
     return share
 
 
@@ -127,27 +137,27 @@ _MOMENT_MIN_MS = 10**12
 def parse_moment_ms(value: Any, now_ms: int) -> int:
     """Milliseconds since 1970 of `2026-01-31T08:00:00Z`, of `2h` (two hours ago), or of themselves.
 
-    Raises ValueError with a sentence that says what to write instead.
+    Raises Unclear, which says what to write instead.
     """
     forms = '"2026-01-31T08:00:00Z", "2h" for two hours ago, or milliseconds since 1970'
     if isinstance(value, bool) or not isinstance(value, (int, str)):
-        raise ValueError(f"{shown(value)} is not a moment; write {forms}")
+        raise Unclear(f"{shown(value)} is not a moment", f"write {forms}")
     text = str(value).strip()
     if re.match(r"[0-9]+\Z", text):
         if not _MOMENT_MIN_MS <= int(text) <= LONG_MAX:
-            raise ValueError(f"{text} are not milliseconds since 1970; write {forms}")
+            raise Unclear(f"{text} are not milliseconds since 1970", f"write {forms}")
         return int(text)
     if _FORMS.match(text):
         return max(0, now_ms - parse_duration_ms(text))
     try:
         moment = datetime.fromisoformat(re.sub(r"[Zz]\Z", "+00:00", text))
     except ValueError as error:
-        raise ValueError(f"{text!r} is not a moment; write {forms}") from error
+        raise Unclear(f"{text!r} is not a moment", f"write {forms}") from error
     if moment.tzinfo is None:
-        raise ValueError(f"{text!r} has no time zone; write {forms}")
+        raise Unclear(f"{text!r} has no time zone", f"write {forms}")
     if moment < _EPOCH:
         # Brokers take a negative one for something else: -1 is the end of a partition.
-        raise ValueError(f"{text} is before 1970, from when on Kafka counts; write {forms}")
+        raise Unclear(f"{text} is before 1970, from when on Kafka counts", f"write {forms}")
     return (moment - _EPOCH) // timedelta(milliseconds=1)
 
 

@@ -14,6 +14,7 @@ from decimal import Decimal
 from typing import Any, Optional, Tuple
 
 from ansible_collections.kafkaops.cluster.plugins.module_utils.units import (
+    Unclear,
     parse_duration_ms,
     parse_size_bytes,
 )
@@ -32,9 +33,8 @@ CLEANUP_REMEDY = "use delete, compact, or compact,delete"
 
 
 def reason_and_remedy(error: ValueError, remedy: str) -> Tuple[str, str]:
-    """What is wrong with a value, and what to write, of a reader's `REASON; REMEDY`; `remedy` where it has none."""
-    reason, _semicolon, told = str(error).partition("; ")
-    return reason, told or remedy
+    """What is wrong with a value, and what to write; `remedy` where the reader says only the first."""
+    return error.args if isinstance(error, Unclear) else (str(error), remedy)
 
 
 def cleanup_policy(value: Any) -> str:

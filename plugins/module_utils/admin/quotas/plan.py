@@ -42,10 +42,14 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.quotas.enti
     operations,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.setting_values import (
+    INTEGER,
     reason_and_remedy,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.problem import Problem
-from ansible_collections.kafkaops.cluster.plugins.module_utils.units import parse_size_bytes
+from ansible_collections.kafkaops.cluster.plugins.module_utils.units import (
+    Unclear,
+    parse_size_bytes,
+)
 from ansible_collections.kafkaops.cluster.plugins.module_utils.wording import shown
 
 BYTES, SHARE, RATE, COUNT = "bytes", "share", "rate", "count"
@@ -59,6 +63,7 @@ IP_LIMITS = {"connection_creation_rate": COUNT}
 # The protocol sends all of them as float64: above this whole numbers are not exact.
 EXACT_MAX = 2**53
 COUNT_MAX = 2**31 - 1
+OUT_OF_RANGE = "correct it, or null for no limit"
 
 
 @dataclass(frozen=True)
@@ -183,10 +188,10 @@ def read_limit(kind: str, value: Any) -> float:
     """
     if isinstance(value, bool):
         raise ValueError(f"must be a number, not {shown(value)}")
-    if kind == BYTES:
+    text = str(value).strip()
+    if kind == BYTES and not INTEGER.match(text):
         number = float(_bytes_a_second(value))
     else:
-        text = str(value).strip()
         if kind == SHARE and text.endswith("%"):
             text = text[:-1].strip()
         try:
@@ -194,19 +199,19 @@ def read_limit(kind: str, value: Any) -> float:
         except ValueError:
             raise ValueError(f"must be a number, not {shown(value)}") from None
     if not math.isfinite(number) or number <= 0:
-        raise ValueError("must be above 0; null takes the limit away")
+        raise Unclear("must be above 0", OUT_OF_RANGE)
     if kind in (BYTES, COUNT) and number != int(number):
         raise ValueError("must be a whole number")
     largest = COUNT_MAX if kind == COUNT else EXACT_MAX
     if number > largest:
-        raise ValueError(f"must be at most {largest}; null takes the limit away")
+        raise Unclear(f"must be at most {largest}", OUT_OF_RANGE)
     return number
 
 
 def _bytes_a_second(value: Any) -> int:
     size = parse_size_bytes(value)
     if size < 0:
-        raise ValueError("no limit is written as null")
+        raise Unclear("no limit is written as null", "write null")
     return size
 
 

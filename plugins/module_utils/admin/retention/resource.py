@@ -101,6 +101,7 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.topics.plan
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.problem import Problem
 from ansible_collections.kafkaops.cluster.plugins.module_utils.units import (
+    Unclear,
     approximate_size,
     format_duration_ms,
     format_size_bytes,
@@ -156,7 +157,7 @@ def _read(option: str, value: Any, parse: Callable[[Any], Any]) -> Any:
 def _window(value: Any) -> int:
     window = parse_duration_ms(value)
     if window <= 0:
-        raise ValueError("a time to look back must have an end; write for example 1d")
+        raise Unclear("a time to look back must have an end", "write for example 1d")
     return window
 
 

@@ -27,6 +27,7 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.masking import ma
 from ansible_collections.kafkaops.cluster.plugins.module_utils.problem import Problem
 from ansible_collections.kafkaops.cluster.plugins.module_utils.units import (
     UNLIMITED,
+    Unclear,
     format_duration_ms,
     format_size_bytes,
     parse_duration_ms,
@@ -81,10 +82,10 @@ class Shorthand:
             return str(UNLIMITED)  # as in config, under Kafka's own name
         number = self.parse(value)
         if isinstance(value, int) and 0 <= number < self.unclear_below:
-            raise ValueError(
-                f"YAML hands over the number {number}, which may have been written as 1:30 or 010; "
+            raise Unclear(
+                f"YAML hands over the number {number}, which may have been written as 1:30 or 010",
                 f'write it in quotes and with its unit, as "{number}{self.unit}" or '
-                f'"{self.write(self.unclear_below)}"'
+                f'"{self.write(self.unclear_below)}"',
             )
         return str(number)
 

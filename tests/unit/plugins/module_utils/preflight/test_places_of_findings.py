@@ -78,6 +78,15 @@ def lines_with(**settings):
             {"kafka_quotas": [{"user": True, "limits": {"consumer_byte_rate": True}}]},
             "kafka_quotas[0].limits.consumer_byte_rate=true: must be a number, not true",
         ),
+        (
+            {"kafka_quotas": [{"user": "a", "limits": {"consumer_byte_rate": -5}}]},
+            "kafka_quotas[user=a].limits.consumer_byte_rate=-5: must be above 0. "
+            "Remedy: correct it, or null for no limit.",
+        ),
+        (
+            {"kafka_topics": [{"name": "a", "retention": "1; 2"}]},
+            "kafka_topics[a].retention=1; 2: '1; 2' is not a clear duration. Remedy: write 30m, ",
+        ),
         ({"kafka_quotas": [{}]}, "kafka_quotas[0]={state: present}: it names nobody"),
         (
             {"kafka_users": [{"name": "users[7]", "password": "a"}] * 2},
