@@ -549,10 +549,8 @@ def _no_member(inventory: Inventory, task_vars: Any) -> List[Problem]:
 
 def _consents(given: Any) -> List[str]:
     """Ids of checks, as a list or in one text; what is none of both is left to the judge, who finds it."""
-    try:
-        return [str(each) for each in check_type_list(given) if isinstance(each, str)]
-    except TypeError:
-        return []
+    listed = check_type_list(given) if isinstance(given, (list, str)) else []
+    return [str(each) for each in listed if isinstance(each, str)]
 
 
 def _commands(playbooks: str) -> Dict[str, str]:

@@ -375,7 +375,12 @@ def test_a_host_that_cannot_be_examined_speaks_for_itself(answer, told):
 
 @pytest.mark.parametrize(
     "given, ids",
-    [("a.b, c.d", ["a.b", "c.d"]), ([True, None, "a.b", ["c.d"]], ["a.b"]), ({"a": 1}, [])],
+    [
+        ("a.b, c.d", ["a.b", "c.d"]),
+        ([True, None, "a.b", ["c.d"]], ["a.b"]),
+        ({"a": 1}, []),
+        (5, []),
+    ],
 )
 def test_consents_are_texts(given, ids):
     """What is none is a finding of its own, and no id that does not exist."""
