@@ -142,9 +142,12 @@ def _held(world: World, member: Member, sockets: List[Socket]) -> Iterator[Probl
 
 
 def _ephemeral(wanted: Sequence[Tuple[Member, List[Socket]]]) -> Iterator[Problem]:
-    """One finding for all members whose kernel takes the same ports: reason and remedy are one."""
+    """One finding for all members that have the variable, and whose kernel takes the same ports.
+
+    Where they have several ports, it says which host has which.
+    """
     # A port that is free now may be the local end of any connection when the instance is restarted.
-    lent: Dict[Tuple[int, int], List[Socket]] = {}
+    lent: Dict[Tuple[int, int, str], List[Socket]] = {}
     for member, sockets in wanted:
         kernel = (member.facts or {}).get("ephemeral_ports")
         if not kernel:
@@ -153,13 +156,15 @@ def _ephemeral(wanted: Sequence[Tuple[Member, List[Socket]]]) -> Iterator[Proble
         for socket in sockets:
             reserved = any(low <= socket.port <= high for low, high in kernel["reserved"])
             if first <= socket.port <= last and not reserved:
-                lent.setdefault((first, last), []).append(socket)
-    for (first, last), sockets in sorted(lent.items()):
+                lent.setdefault((first, last, socket.variable), []).append(socket)
+    for (first, last, variable), sockets in sorted(lent.items()):
+        numbers = sorted({each.port for each in sockets})
+        owned = [f"{each.host}:{each.port}" for each in sockets]
         yield found(
             "ports.ephemeral",
             [each.host for each in sockets],
-            " and ".join(sorted({each.variable for each in sockets})),
-            sorted({each.port for each in sockets}),
+            variable,
+            owned if len(numbers) > 1 else numbers[0],
             f"the kernel uses ports {first} to {last} for outgoing connections; "
             "one of these may hold the port when the instance starts",
         )

@@ -599,16 +599,16 @@ def test_who_has_zookeeper_is_offered_no_version_without_it(version, tmp_path):
         assert "3.9.2" in each.remedy and "4.3.1" not in each.remedy
 
 
-def test_ports_that_the_kernel_lends_are_told_together(tmp_path):
+def test_ports_that_the_kernel_lends_are_told_together_with_whose_they_are(tmp_path):
     def listening(host, port):
         advertised = f"{host}.example.com"
         return {"kafka_listeners": [{"name": "INTERNAL", "port": port, "advertised": advertised}]}
 
     hosts = {"kafka-1": listening("kafka-1", 40999), "kafka-2": listening("kafka-2", 42000)}
-    document = spoilt(hosts={**hosts, "zookeeper-1": {"zookeeper_client_port": 33000}})
-    verdict = ground.verdict_of(document, tmp_path)
-    (finding,) = [each for each in verdict.findings if each.check == "ports.ephemeral"]
-    assert finding.line().startswith(
-        "[ports.ephemeral] kafka-1, kafka-2, zookeeper-1: kafka_listeners[0].port and zookeeper_client_port="
-        "[33000, 40999, 42000]: the kernel uses ports 32768 to 60999"
-    )
+    hosts["zookeeper-1"] = hosts["zookeeper-2"] = {"zookeeper_client_port": 33000}
+    verdict = ground.verdict_of(spoilt(hosts=hosts), tmp_path)
+    lines = [each.line() for each in verdict.findings if each.check == "ports.ephemeral"]
+    assert [line.partition(": the kernel uses ports 32768 to 60999")[0] for line in lines] == [
+        "[ports.ephemeral] kafka-1, kafka-2: kafka_listeners[0].port=[kafka-1:40999, kafka-2:42000]",
+        "[ports.ephemeral] zookeeper-1, zookeeper-2: zookeeper_client_port=33000",
+    ]
