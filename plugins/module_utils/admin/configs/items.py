@@ -110,8 +110,9 @@ def _values(item: Mapping[str, Any], subject: str) -> Tuple[Tuple[Values, Values
                     found[key] = canonical_value(key, value)
             except ValueError as error:
                 told = reason_and_remedy(error, f"correct {key}")
+                where = f"{option}.{key}"
                 problems.append(
-                    Problem("config.bad_value", *told, (subject,), key, masked(key, value))
+                    Problem("config.bad_value", *told, (subject,), where, masked(key, value))
                 )
     return both, problems
 

@@ -9,6 +9,7 @@ Private to this collection.
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import dataclass, field
 from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Tuple
 
@@ -57,6 +58,7 @@ _ITEM_KEYS = (
     "cleanup",
     "config",
 )
+_OF_KAFKA = re.compile(r"[a-z]+(\.[a-z]+)+\Z")
 # What the client library can send.
 _COUNT_MAX = {"partitions": 100000, "replication_factor": 10000}
 
@@ -114,8 +116,8 @@ def _count(item: Mapping[str, Any], key: str) -> Optional[int]:
 
 
 def _stray(key: Any) -> Tuple[str, str]:
-    """(reason, remedy) of a key that no item has; Kafka's own names have dots."""
-    if "." in str(key):
+    """(reason, remedy) of a key that no item has; Kafka's own names are words with dots between them."""
+    if _OF_KAFKA.match(str(key)):
         return "a setting of Kafka, beside config", f"put it below config: `config: {{{key}: ...}}`"
     options = f"use {', '.join(_ITEM_KEYS)}; Kafka's own settings go below config"
     return f"unknown option{did_you_mean(key, _ITEM_KEYS)}", options

@@ -46,6 +46,10 @@ def lines_with(**settings):
             "Remedy: put it below config: `config: {retention.ms: ...}`",
         ),
         (
+            {"kafka_topics": [{"name": "a", "v1.5": 5}]},
+            "kafka_topics[a].v1.5=5: unknown option. Remedy: use name, state, ",
+        ),
+        (
             {"kafka_topics": [{"name": "a", "retention": 5}]},
             "kafka_topics[a].retention=5: YAML hands over the number 5, which may have been written as 1:30 or 010. "
             'Remedy: write it in quotes and with its unit, as "5ms" or "1h".',
@@ -73,6 +77,14 @@ def lines_with(**settings):
         (
             {"kafka_dynamic_configs": [{"scope": "broker", "brokers": []}]},
             "kafka_dynamic_configs[0].scope=broker: no broker is named",
+        ),
+        (
+            {
+                "kafka_dynamic_configs": [
+                    {"scope": "cluster", "settings": {"log.retention.ms": "1month"}}
+                ]
+            },
+            "kafka_dynamic_configs[0].settings.log.retention.ms=1month: '1month' is not a clear duration.",
         ),
         (
             {"kafka_quotas": [{"user": True, "limits": {"consumer_byte_rate": True}}]},
@@ -135,7 +147,8 @@ def test_a_finding_leads_to_its_place(settings, told):
                     {"scope": "cluster", "settings": {"ssl.keystore.password": {"v": "S3CRET"}}}
                 ]
             },
-            "password={(hidden): (hidden)}: a value must be a text, number, boolean or list, not a mapping",
+            "settings.ssl.keystore.password={(hidden): (hidden)}: a value must be a text, number, boolean or "
+            "list, not a mapping.",
         ),
         (
             {"kafka_environment": {"A_PASSWORD": {"x": "S3CRET"}}},

@@ -603,6 +603,16 @@ def test_cases(case):
     assert outcome(desired, snapshot, policy) == (kinds, refusals)
 
 
+def test_refusals_lead_to_settings_of_kafka_below_config():
+    keys = {
+        refusal.setting
+        for _what, desired, snapshot, policy, _kinds, _refusals in CASES
+        for refusal in plan_topics([desired], snapshot, replace(policy, allow=frozenset())).refusals
+        if "." in refusal.setting
+    }
+    assert len(keys) > 4 and not [key for key in keys if not key.startswith("config.")]
+
+
 def test_refusals_name_the_consent_that_suffices():
     """Each refusal names one word of `allow`; with all words that are named, nothing is refused."""
     consents = {
