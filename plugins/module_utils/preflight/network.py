@@ -159,7 +159,7 @@ def _ephemeral(wanted: Sequence[Tuple[Member, List[Socket]]]) -> Iterator[Proble
                 lent.setdefault((first, last, socket.variable), []).append(socket)
     for (first, last, variable), sockets in sorted(lent.items()):
         numbers = sorted({each.port for each in sockets})
-        owned = [f"{each.host}:{each.port}" for each in sockets]
+        owned = [endpoint(each.host, each.port) for each in sockets]
         yield found(
             "ports.ephemeral",
             [each.host for each in sockets],
