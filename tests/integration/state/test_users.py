@@ -156,9 +156,9 @@ def test_wrong_items_are_refused_together_and_without_their_passwords(secured, a
     refused = secured.run("kafka_users", users=users)
     assert sorted(refused.checks) == [
         ("users.bad_value", "few"),
-        ("users.bad_value", "users[3]"),
         ("users.bad_value", "none"),
         ("users.bad_value", "numbered"),
+        ("users.bad_value", "users[3]"),
         ("users.duplicate", name),
     ]
     assert not refused.changed and not stored(admin, name)
