@@ -13,7 +13,7 @@ import pytest
 import yaml
 
 from tests.local.support import LocalCluster
-from tests.support.outside import wait_until
+from tests.support.outside import migration_phase, wait_until
 
 LEFT, RIGHT = ("zookeeper-1", "kafka-1"), ("zookeeper-2", "kafka-2")
 pytestmark = pytest.mark.soak
@@ -137,8 +137,7 @@ class Migrating(TwoClusters):
 
     def phase(self, name):
         text = (self.instance(name) / "conf" / "current" / "server.properties").read_text()
-        migrates = "zookeeper.metadata.migration.enable=true" in text
-        return "migration" if migrates else "kraft" if "process.roles" in text else "zookeeper"
+        return migration_phase(text)
 
 
 def test_one_goes_to_kraft_and_then_the_other(next_offset):

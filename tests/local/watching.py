@@ -4,10 +4,7 @@
 
 from __future__ import annotations
 
-import contextlib
-
-from kazoo.client import KazooClient
-
+from tests.support import outside
 from tests.support.outside import ask_zookeeper, mode_of
 
 
@@ -51,16 +48,9 @@ def led_by_others(cluster):
     ]
 
 
-@contextlib.contextmanager
 def zookeeper(cluster):
-    """A connected kazoo client of the cluster's ensemble, below the chroot that the role sets by default."""
-    client = KazooClient(f"127.0.0.1:{zookeeper_port(cluster, cluster.zookeepers[0])}/kafka")
-    client.start(30)
-    try:
-        yield client
-    finally:
-        client.stop()
-        client.close()
+    """A connected kazoo client of the cluster's first server, below the chroot that the role sets by default."""
+    return outside.zookeeper([f"127.0.0.1:{zookeeper_port(cluster, cluster.zookeepers[0])}"])
 
 
 def registered_at(cluster):

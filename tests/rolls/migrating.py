@@ -4,12 +4,10 @@
 
 from __future__ import annotations
 
-import contextlib
-import json
-
 import yaml
 
-FLAG = "zookeeper.metadata.migration.enable=true"
+from tests.support import outside
+
 CONTROLLERS = {"controller-1": 3001, "controller-2": 3002, "controller-3": 3003}
 KRAFT = {
     "kafka_metadata": "kraft",
@@ -53,36 +51,19 @@ def phases(cluster):
     for name in [*cluster.brokers, *cluster.controllers]:
         path = cluster.instance(name) / "conf" / "current" / "server.properties"
         text = path.read_text() if path.exists() else ""
-        found[name] = (
-            ""
-            if not text
-            else (
-                "migration" if FLAG in text else "kraft" if "process.roles" in text else "zookeeper"
-            )
-        )
+        found[name] = outside.migration_phase(text) if text else ""
     return found
 
 
-@contextlib.contextmanager
-def zookeeper(cluster, chroot=""):
-    """A client of the ensemble."""
-    from kazoo.client import KazooClient
-
-    places = ",".join(
+def servers_of(cluster):
+    """Return host:port of each server of ZooKeeper."""
+    return [
         f"{host}:{port}"
         for name, (host, port) in cluster.addresses.items()
         if name in cluster.zookeepers
-    )
-    client = KazooClient(f"{places}{chroot}")
-    client.start(30)
-    try:
-        yield client
-    finally:
-        client.stop()
-        client.close()
+    ]
 
 
 def znode(cluster, path):
     """Return the JSON of a node of ZooKeeper, None where there is none."""
-    with zookeeper(cluster, "/kafka") as client:
-        return json.loads(client.get(path)[0]) if client.exists(path) else None
+    return outside.znode(servers_of(cluster), path)

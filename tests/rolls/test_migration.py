@@ -21,13 +21,13 @@ from tests.rolls.migrating import (
     KRAFT,
     phases,
     said,
+    servers_of,
     wants_kraft,
     wants_zookeeper,
     znode,
-    zookeeper,
 )
 from tests.support.load import Load
-from tests.support.outside import wait_until
+from tests.support.outside import wait_until, zookeeper
 from tests.support.traffic import Traffic
 from tests.support.watching import cluster_is_whole
 
@@ -318,7 +318,7 @@ def test_the_end_is_reached_under_load(migrated):
     assert "[migration.no_way_back]" in said(refused)
     refused = forward(migrated, "-e", "migrate=remove_zookeeper", code=2)
     assert "[migration.confirm]" in said(refused)
-    with zookeeper(migrated) as client:
+    with zookeeper(servers_of(migrated), chroot="") as client:
         client.create("/another-product/leader", ephemeral=True, makepath=True)
         away = ("-e", "migrate=remove_zookeeper", "-e", "confirm=local")
         refused = forward(migrated, *away, code=2)

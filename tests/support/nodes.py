@@ -15,8 +15,9 @@ import testinfra
 from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, ConfigResource
 
+from tests.support import node_containers
 from tests.support.node_containers import inside
-from tests.support.outside import dotted, replicas_of
+from tests.support.outside import dotted, replicas_of, wait_until
 from tests.support.watching import cluster_is_whole
 
 CHECKOUT = Path(__file__).resolve().parents[2]
@@ -32,6 +33,20 @@ def host(name):
 def main_process(node, unit):
     """Return the main process of a unit, 0 if it has none."""
     return int(node.check_output(f"systemctl show -p MainPID --value {unit}"))
+
+
+def dies_and_boots(name, *units):
+    """SIGKILL and start of a node's container; return when the units are active again, as at a boot."""
+    node_containers.get(name).kill()
+    wait_until(lambda: not node_containers.is_running(name), 10, "the node is dead")
+    node_containers.get(name).start()
+    for unit in units:
+        active = f"systemctl is-active {unit}"
+        wait_until(
+            lambda active=active: host(name).run(active).stdout.strip() == "active",
+            180,
+            f"{unit} is active",
+        )
 
 
 def listening(node):

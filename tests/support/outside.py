@@ -5,12 +5,14 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import random
 import socket
 import time
 
 from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient
+from kazoo.client import KazooClient
 
 
 def wait_until(condition, timeout, what):
@@ -93,6 +95,31 @@ def ask_zookeeper(address, port=2181, word="srvr"):
             return answer.decode()
     except OSError:
         return ""
+
+
+@contextlib.contextmanager
+def zookeeper(servers, chroot="/kafka"):
+    """A connected kazoo client of an ensemble, each of `servers` host:port; the chroot is the role's default."""
+    client = KazooClient(f"{','.join(servers)}{chroot}")
+    client.start(30)
+    try:
+        yield client
+    finally:
+        client.stop()
+        client.close()
+
+
+def znode(servers, path):
+    """Return the JSON of a node of ZooKeeper below that chroot, None where there is none."""
+    with zookeeper(servers) as client:
+        return json.loads(client.get(path)[0]) if client.exists(path) else None
+
+
+def migration_phase(properties):
+    """How far a node is from ZooKeeper to KRaft by the text of its server.properties: zookeeper, migration or kraft."""
+    if "zookeeper.metadata.migration.enable=true" in properties:
+        return "migration"
+    return "kraft" if "process.roles" in properties else "zookeeper"
 
 
 def mode_of(answer):

@@ -8,12 +8,11 @@ import contextlib
 import time
 
 import pytest
-from kazoo.client import KazooClient
 
 from tests.support import node_containers
 from tests.support.node_containers import inside
-from tests.support.nodes import ADDRESSES, Cluster, host, main_process, three
-from tests.support.outside import ask_zookeeper, mode_of, wait_until
+from tests.support.nodes import ADDRESSES, Cluster, dies_and_boots, host, main_process, three
+from tests.support.outside import ask_zookeeper, mode_of, wait_until, zookeeper
 from tests.support.traffic import through
 
 NODES = dict(enumerate(ADDRESSES, 1))
@@ -156,15 +155,7 @@ def test_a_whole_node_dies_and_boots():
     number = a_leader()
     name = NODES[number]
     with traffic("death of a node, back at once"):
-        node_containers.get(name).kill()
-        wait_until(lambda: not node_containers.is_running(name), 10, "the node is dead")
-        node_containers.get(name).start()
-        node = host(name)
-        wait_until(
-            lambda: node.run("systemctl is-active kafka").stdout.strip() == "active",
-            180,
-            "kafka is active",
-        )
+        dies_and_boots(name, "kafka")
 
 
 def test_two_of_three_zookeepers_gone_and_back():
@@ -204,15 +195,9 @@ def test_one_of_three_zookeepers_gone_and_back():
 
 def registrations():
     """Broker id -> transaction that created its registration."""
-    servers = ",".join(f"{address}:2181" for address in ADDRESSES.values())
-    client = KazooClient(f"{servers}/kafka")
-    client.start(30)
-    try:
+    with zookeeper([f"{address}:2181" for address in ADDRESSES.values()]) as client:
         ids = client.get_children("/brokers/ids")
         return {int(item): client.exists(f"/brokers/ids/{item}").czxid for item in ids}
-    finally:
-        client.stop()
-        client.close()
 
 
 def test_a_broker_cut_off_from_zookeeper():
@@ -263,8 +248,8 @@ def test_started_means_registered():
     whole()
 
     inside(name, "systemctl stop kafka")
-    for zookeeper in ADDRESSES:
-        inside(zookeeper, "systemctl stop zookeeper")
+    for each in ADDRESSES:
+        inside(each, "systemctl stop zookeeper")
     inside(name, "systemctl start --no-block kafka")
     node = host(name)
     wait_until(
@@ -276,8 +261,8 @@ def test_started_means_registered():
     pid = main_process(node, "kafka")
     state = node.check_output("systemctl show -p ActiveState,NRestarts kafka").split()
     assert state == ["NRestarts=0", "ActiveState=activating"], state
-    for zookeeper in ADDRESSES:
-        inside(zookeeper, "systemctl start zookeeper")
+    for each in ADDRESSES:
+        inside(each, "systemctl start zookeeper")
     wait_until(lambda: node.service("kafka").is_running, 120, "kafka has started")
     assert main_process(node, "kafka") == pid, "the one start went on waiting"
     whole()

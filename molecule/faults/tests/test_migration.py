@@ -7,16 +7,23 @@ The controllers are second instances on the brokers' nodes, as docs/migration.md
 
 from __future__ import annotations
 
-import json
-
 import pytest
 import yaml
 from confluent_kafka.admin import NewTopic
-from kazoo.client import KazooClient
 
+from tests.support import outside
 from tests.support.load import Load
-from tests.support.node_containers import get, inside, is_running
-from tests.support.nodes import ADDRESSES, CHECKOUT, changed, host, main_process, play, three
+from tests.support.node_containers import inside
+from tests.support.nodes import (
+    ADDRESSES,
+    CHECKOUT,
+    changed,
+    dies_and_boots,
+    host,
+    main_process,
+    play,
+    three,
+)
 from tests.support.outside import wait_until
 from tests.support.traffic import through
 from tests.support.watching import cluster_is_whole
@@ -29,7 +36,6 @@ RATE = 19  # of Load: some 4,000 records a second in all
 NODES = dict(enumerate(ADDRESSES, 1))
 BROKER, CONTROLLER, SERVER = "kafka", "kafka-controller", "zookeeper"
 SESSION_SECONDS = 9  # broker.session.timeout.ms
-FLAG = "zookeeper.metadata.migration.enable=true"
 KRAFT = {"kafka_metadata": "kraft", "kafka_version": "3.9.2"}
 cluster = three()
 
@@ -77,13 +83,7 @@ def said(output):
 
 def znode(path):
     """Return the JSON of a node of ZooKeeper, None where there is none."""
-    client = KazooClient(",".join(cluster.servers.values()) + "/kafka")
-    client.start(30)
-    try:
-        return json.loads(client.get(path)[0]) if client.exists(path) else None
-    finally:
-        client.stop()
-        client.close()
+    return outside.znode(cluster.servers.values(), path)
 
 
 def phases(unit):
@@ -92,8 +92,7 @@ def phases(unit):
     for name in ADDRESSES:
         text = inside(name, f"cat /etc/{unit}/current/server.properties", check=False)
         runs = host(name).service(unit).is_running
-        kind = "migration" if FLAG in text else "kraft" if "process.roles" in text else "zookeeper"
-        found.add(kind if runs else "")
+        found.add(outside.migration_phase(text) if runs else "")
     return found
 
 
@@ -121,16 +120,7 @@ def test_to_dual_write_where_a_broker_dies_and_a_node_boots(wanted):
     assert running.longest_pause < SESSION_SECONDS / 2, "the session decided"
 
     with through("death of a node with all three, back at once", cluster, TOPIC, whole):
-        get(NODES[3]).kill()
-        wait_until(lambda: not is_running(NODES[3]), 10, "the node is dead")
-        get(NODES[3]).start()
-        for unit in (SERVER, CONTROLLER, BROKER):
-            active = f"systemctl is-active {unit}"
-            wait_until(
-                lambda active=active: host(NODES[3]).run(active).stdout.strip() == "active",
-                180,
-                unit,
-            )
+        dies_and_boots(NODES[3], SERVER, CONTROLLER, BROKER)
     assert phases(BROKER) == phases(CONTROLLER) == {"migration"}
 
 
@@ -175,15 +165,6 @@ def test_to_the_end(wanted):
     again = run("site.yml", wanted, "-e", "flow_validation=never")
     assert set(changed(again).values()) == {0}, again[-5000:]
     with through("death of a node in KRaft, back at once", cluster, TOPIC, whole):
-        get(NODES[1]).kill()
-        wait_until(lambda: not is_running(NODES[1]), 10, "the node is dead")
-        get(NODES[1]).start()
-        for unit in (CONTROLLER, BROKER):
-            active = f"systemctl is-active {unit}"
-            wait_until(
-                lambda active=active: host(NODES[1]).run(active).stdout.strip() == "active",
-                180,
-                unit,
-            )
+        dies_and_boots(NODES[1], CONTROLLER, BROKER)
     proven = run("validate.yml", wanted)
     assert "PASS" in proven, proven[-5000:]

@@ -8,9 +8,17 @@ import contextlib
 import re
 import time
 
-from tests.support import node_containers
 from tests.support.node_containers import inside
-from tests.support.nodes import ADDRESSES, Cluster, changed, host, main_process, play, state_of
+from tests.support.nodes import (
+    ADDRESSES,
+    Cluster,
+    changed,
+    dies_and_boots,
+    host,
+    main_process,
+    play,
+    state_of,
+)
 from tests.support.outside import wait_until
 from tests.support.traffic import through
 from tests.support.watching import cluster_is_whole, quorum_of
@@ -111,14 +119,7 @@ def test_a_whole_node_dies_and_boots():
     number = min({1, 2, 3} - {whole()})
     name = NODES[number]
     with traffic("death of a node, back at once"):
-        node_containers.get(name).kill()
-        wait_until(lambda: not node_containers.is_running(name), 10, "the node is dead")
-        node_containers.get(name).start()
-        wait_until(
-            lambda: host(name).run("systemctl is-active kafka").stdout.strip() == "active",
-            180,
-            "kafka is active",
-        )
+        dies_and_boots(name, "kafka")
 
 
 def test_a_changed_setting_rolls_the_quorum():
