@@ -60,7 +60,7 @@ def test_policies_of_the_inventory_are_applied_after_the_topics(one_broker):
     assert "[retention.cut] logs.web" in run.text and "retention.ms down from 3d to 1d" in run.text
     run = one_broker.play("site.yml", code=2)
     # before anything is installed or restarted
-    assert "kafka_retention_policies[logs.web].retention.ms" in run.text
+    assert "kafka_retention_policies[1].keep_for=1d: logs.web: retention.ms down" in run.text
     consent = ("-e", "kafka_topics_allow=retention_cut")
     run = one_broker.play("topics.yml", "--check", "--diff", *consent)
     assert re.search(r"\+ +retention.ms: '86400000'", run.text)
@@ -74,7 +74,8 @@ def test_a_topic_and_a_policy_that_contradict_each_other_are_refused(one_broker)
     declare(one_broker, [ELSE, {**LOGS, "keep_for": "9d"}], retention="5d")
     before = settings_of(one_broker, "logs.web")
     run = one_broker.play("topics.yml", code=2)
-    assert "[retention.contradiction]" in run.text and "policies[2]" in run.text
+    assert "[retention.contradiction]" in run.text
+    assert "kafka_topics[logs.web].retention=5d: " in run.text and "policies[1] (" in run.text
     assert settings_of(one_broker, "logs.web") == before
 
 

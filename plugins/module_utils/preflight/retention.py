@@ -9,13 +9,14 @@ Sizes, offsets and disks are not asked for here: the module does, before it chan
 
 from __future__ import annotations
 
-from typing import Any, Iterator, List
+from typing import Any, FrozenSet, Iterator, List, Sequence
 
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.model import (
     Snapshot as TopicSnapshot,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.retention.plan import (
     CONSENTS,
+    RetentionPolicy,
     contradictions,
     match_policies,
     parse_policies,
@@ -64,8 +65,13 @@ def check_retention(world: World) -> Iterator[Problem]:
         for member in cluster.brokers[:1]:
             hosts = [each.name for each in cluster.brokers]
             yield from _shares(member, hosts)
-            for refusal in _refusals(world, cluster, member):
+            policies, refusals = parse_policies(member.items(POLICIES))
+            for refusal in refusals:
                 yield found_in_list(refusal, hosts, POLICIES, member.items(POLICIES))
+            for refusal in _against_topics(cluster, member, policies):
+                yield found_in_list(refusal, hosts, "kafka_topics", member.items("kafka_topics"))
+            if world.reconciles and world.purpose == DEPLOY:
+                yield from _without_consent(cluster, member, policies)
 
 
 def _shares(member: Member, hosts: List[str]) -> Iterator[Problem]:
@@ -85,10 +91,10 @@ def _shares(member: Member, hosts: List[str]) -> Iterator[Problem]:
         )
 
 
-def _refusals(world: World, cluster: Cluster, member: Member) -> Iterator[Problem]:
-    policies, refusals = parse_policies(member.items(POLICIES))
-    yield from refusals
-    internal = frozenset(str(each) for each in member.items("kafka_retention_allow_internal"))
+def _against_topics(
+    cluster: Cluster, member: Member, policies: Sequence[RetentionPolicy]
+) -> List[Problem]:
+    """Declared topics that say something else than their policy."""
     declared = parse_topics(member.items("kafka_topics"))[0]
     there = cluster.snapshot.topics if cluster.snapshot else {}
     properties = effective_properties(member, len(cluster.staying_brokers))
@@ -98,11 +104,26 @@ def _refusals(world: World, cluster: Cluster, member: Member) -> Iterator[Proble
         exists = there.get(topic.name)
         return topic.partitions or (len(exists.partitions) if exists else default)
 
-    yield from contradictions(policies, declared, partitions, internal)
-    if not (world.reconciles and world.purpose == DEPLOY and there):
-        return
-    allow = frozenset(str(each) for each in member.items("kafka_topics_allow")) & set(CONSENTS)
+    return contradictions(policies, declared, partitions, _internal(member))
+
+
+def _without_consent(
+    cluster: Cluster, member: Member, policies: Sequence[RetentionPolicy]
+) -> Iterator[Problem]:
+    """What policies would take from topics that exist, where nobody consents."""
+    there = cluster.snapshot.topics if cluster.snapshot else {}
+    properties = effective_properties(member, len(cluster.staying_brokers))
     snapshot = TopicSnapshot(topics=there, broker_defaults=properties)
-    matching = match_policies(policies, there, internal)
-    policy = TopicPolicy(allow=allow, allow_internal=internal)
-    yield from plan_topics(wishes(matching, snapshot), snapshot, policy).refusals
+    matching = match_policies(policies, there, _internal(member))
+    allow = frozenset(str(each) for each in member.items("kafka_topics_allow")) & set(CONSENTS)
+    policy = TopicPolicy(allow=allow, allow_internal=_internal(member))
+    refusals = plan_topics(wishes(matching, snapshot), snapshot, policy).refusals
+    hosts = [each.name for each in cluster.brokers]
+    for each in refusals:
+        where = f"kafka_retention_{each.setting}"
+        reason = f"{', '.join(each.subjects)}: {each.reason}"
+        yield found(each.check, hosts, where, each.value, reason, each.remedy)
+
+
+def _internal(member: Member) -> FrozenSet[str]:
+    return frozenset(str(each) for each in member.items("kafka_retention_allow_internal"))

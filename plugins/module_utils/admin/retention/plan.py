@@ -69,12 +69,23 @@ _POLICY_KEYS = ("match", "keep_for", "keep_up_to", "cleanup", "fit_segments", "l
 # what is kept, and is left as it is up to a quarter.
 FITTING, FITTED = 4, 10
 LEAST_SEGMENT_MS, LEAST_SEGMENT_BYTES = 60 * 1000, 2**20
+# Which option of a policy sets a key.
+_OPTION_OF = {
+    RETENTION_MS: "keep_for",
+    RETENTION_BYTES: "keep_up_to",
+    CLEANUP: "cleanup",
+    SEGMENT_MS: "fit_segments",
+    SEGMENT_BYTES: "fit_segments",
+}
 SHOWN = 5
 
 
 @dataclass(frozen=True)
 class RetentionPolicy:
-    """One policy. None: it says nothing of it. `cleanup` and the limits may be DEFAULT."""
+    """One policy. None: it says nothing of it. `cleanup` and the limits may be DEFAULT.
+
+    `written`: its options as people wrote them.
+    """
 
     position: int
     pattern: Pattern[str]
@@ -83,6 +94,7 @@ class RetentionPolicy:
     cleanup: Optional[str] = None
     fit_segments: bool = False
     leave_alone: bool = False
+    written: Mapping[str, Any] = field(default_factory=dict, compare=False)
 
     @property
     def match(self) -> str:
@@ -143,7 +155,16 @@ class _PolicyReader:
         self._whole(item, switches, cleanup)
         if self.refusals or pattern is None:
             return None
-        return RetentionPolicy(self.position, pattern, keep_for, keep_up_to, cleanup, **switches)
+        return RetentionPolicy(
+            self.position,
+            pattern,
+            keep_for,
+            keep_up_to,
+            cleanup,
+            switches["fit_segments"],
+            switches["leave_alone"],
+            item,
+        )
 
     def _pattern(self, text: Any) -> Optional[Pattern[str]]:
         try:
@@ -296,7 +317,12 @@ def wish_of(policy: RetentionPolicy, topic: Topic) -> DesiredTopic:
     settings = settings_of(policy, len(topic.partitions))
     if policy.fit_segments:
         settings.update(_fitting(topic, settings))
-    return DesiredTopic(topic.name, config=settings)
+    written = {
+        key: (f"policies[{policy.position}].{option}", policy.written.get(option))
+        for key, option in _OPTION_OF.items()
+        if key in settings
+    }
+    return DesiredTopic(topic.name, config=settings, written=written)
 
 
 def wishes(matching: Matching, snapshot: Snapshot) -> List[DesiredTopic]:
@@ -356,8 +382,7 @@ def contradictions(
                     "say it in one place: leave it out of kafka_topics, or put a policy with "
                     "leave_alone: true for this topic before that one",
                     (topic.name,),
-                    key,
-                    said,
+                    *topic.where(key, said),
                 )
             )
     return found

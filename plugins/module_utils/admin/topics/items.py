@@ -39,13 +39,21 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.wording import sh
 
 @dataclass(frozen=True)
 class DesiredTopic:
-    """A topic as declared. None: not declared. A config value of None: back to the default."""
+    """A topic as declared. None: not declared. A config value of None: back to the default.
+
+    `written`: of Kafka's keys that another option than `config` sets, that option and its value as people wrote it.
+    """
 
     name: str
     state: str = "present"
     partitions: Optional[int] = None
     replication_factor: Optional[int] = None
     config: Mapping[str, Optional[str]] = field(default_factory=dict)
+    written: Mapping[str, Tuple[str, Any]] = field(default_factory=dict, compare=False)
+
+    def where(self, key: str, value: Any) -> Tuple[str, Any]:
+        """(option, value) that a problem of this key leads to; `value` where it stands in `config` or nowhere."""
+        return self.written.get(key, (f"config.{key}", value))
 
 
 _ITEM_KEYS = (
@@ -99,6 +107,8 @@ RETENTION_SIZE = Shorthand(
     "retention_size", "retention.bytes", parse_size_bytes, format_size_bytes, "B", 2**20
 )
 _SHORTHANDS = (RETENTION, RETENTION_SIZE)
+# Options of an item that stand for a setting of Kafka.
+_SHORT = {**{each.option: each.key for each in _SHORTHANDS}, "cleanup": "cleanup.policy"}
 
 
 def _count(item: Mapping[str, Any], key: str) -> Optional[int]:
@@ -172,7 +182,12 @@ class _ItemReader:
         config = self._config()
         if self.refusals:
             return None
-        return DesiredTopic(item["name"], state, config=config, **counts)
+        written = {
+            key: (option, item[option])
+            for option, key in _SHORT.items()
+            if item.get(option) is not None
+        }
+        return DesiredTopic(item["name"], state, config=config, written=written, **counts)
 
     def _config(self) -> Dict[str, Optional[str]]:
         raw = self.item.get("config")

@@ -277,7 +277,8 @@ def _check_connect(one: _TopicPlan, desired: DesiredTopic, current: Optional[Top
     if cleanup != "compact":
         reason = "it looks like the state of Connect, of which age would delete connectors and their positions"
         remedies = f"declare cleanup: compact; {remedy}"
-        one.refuse("topics.connect", reason, remedies, "config.cleanup.policy", cleanup)
+        where = desired.where("cleanup.policy", cleanup)
+        one.refuse("topics.connect", reason, remedies, *where)
     partitions = desired.partitions or (len(current.partitions) if current else None)
     if desired.name.endswith("-configs") and partitions != 1:
         reason = "it looks like the configurations of Connect, whose order one partition keeps"
@@ -439,7 +440,8 @@ def _plan_config(
         else:
             value = after[danger.key] or "default"
             remedy = _consent(danger.consent)
-            one.refuse(danger.check, danger.sentence, remedy, f"config.{danger.key}", value)
+            where = desired.where(danger.key, value)
+            one.refuse(danger.check, danger.sentence, remedy, *where)
     one.change(
         CONFIGURE,
         {"config": dict(sorted(before.items()))},

@@ -129,7 +129,9 @@ def test_a_policy_that_deletes_is_refused_before_a_broker_restarts(
     web, other = topic("logs.web", **own), topic("web", **own)
     (found,) = findings(tmp_path, [], web, other, policies=policies)
     assert (found.check, found.level) == (check, "error")
-    assert found.setting.startswith("kafka_retention_policies[logs.web]")
+    ((option, value),) = policy.items()
+    assert (found.setting, found.value) == (f"kafka_retention_policies[0].{option}", value)
+    assert found.reason.startswith("logs.web: ")
     assert not findings(tmp_path, [], web, other, policies=policies, allow=[consent])
     assert not findings(tmp_path, [], web, policies=policies, reconciles=False)
     free = [{"match": "logs[.]web", "leave_alone": True}, *policies]

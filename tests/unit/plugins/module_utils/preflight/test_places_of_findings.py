@@ -71,6 +71,13 @@ def lines_with(**settings):
             "kafka_retention_policies[1]=[true]: a policy must be a mapping, not [true]",
         ),
         (
+            {
+                "kafka_topics": [{"name": "a", "retention": "7d"}],
+                "kafka_retention_policies": [{"match": "a", "keep_for": "1d"}],
+            },
+            "kafka_topics[a].retention=7d: kafka_topics declares 604800000, and policies[0] (a) means 86400000",
+        ),
+        (
             {"kafka_retention_policies": [{True: 1, "x": 2}]},
             "kafka_retention_policies[0].true=1: unknown option",
         ),

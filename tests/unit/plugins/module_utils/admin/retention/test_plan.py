@@ -216,8 +216,8 @@ def test_a_declared_topic_that_says_otherwise_is_a_contradiction():
     ]
     refusals = contradictions(found, declared, lambda _topic: 4)
     assert [(each.check, each.subjects, each.setting) for each in refusals] == [
-        ("retention.contradiction", ("other",), "retention.ms"),
-        ("retention.contradiction", ("reset",), "retention.bytes"),
+        ("retention.contradiction", ("other",), "config.retention.ms"),
+        ("retention.contradiction", ("reset",), "config.retention.bytes"),
     ]
     assert "policies[1]" in refusals[0].reason
 
