@@ -52,6 +52,18 @@ options:
         description: Further directories of the instance by name, to tell where they lead to and whom they let pass.
         type: dict
         default: {}
+      taken_over: &taken_over
+        description: What others have installed, as long as nothing of ours was ever started here.
+        type: dict
+        suboptions:
+          config:
+            description: Its configuration.
+            type: path
+            required: true
+          version:
+            description: Its version, such as C(3.9.2).
+            type: str
+            required: true
       log_dirs:
         description: The broker's log directories.
         type: list
@@ -75,6 +87,7 @@ options:
       install_dir: *install_dir
       account: *account
       places: *places
+      taken_over: *taken_over
       data_dir:
         description: The server's C(dataDir).
         type: path

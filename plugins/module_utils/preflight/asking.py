@@ -12,6 +12,7 @@ from __future__ import annotations
 from typing import Any, Callable, Dict, List, Mapping, Sequence
 
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.plan import AdminError
+from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight import taking_over
 from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.findings import found
 from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.inventory import first_line
 from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.members import Member
@@ -34,7 +35,7 @@ def ask_clusters(
     ask: Callable[[Mapping[str, Any]], Mapping[str, Any]],
     topics: bool,
 ) -> Dict[str, Dict[str, Any]]:
-    """cluster -> {cluster, snapshot, controller, in_sync, problem}, of the clusters of which something runs.
+    """cluster -> {cluster, snapshot, controller, in_sync, problem}, of the clusters of which something runs, or may.
 
     `ask` returns what the module kafka_cluster_info returns of such arguments; `topics`: whether the declared
     topics are asked for, too.
@@ -43,7 +44,11 @@ def ask_clusters(
     for cluster in World(tuple(members)).clusters:
         brokers = [each for each in cluster.brokers if each.alive("kafka") and each.listeners]
         servers = [each for each in cluster.servers if each.alive("zookeeper")]
-        if not cluster.brokers or not (brokers or servers):
+        strange = any(taking_over.is_strange(each) for each in cluster.brokers)
+        if strange and not (brokers or servers):
+            # what others have installed may run
+            servers = list(cluster.servers)
+        if not cluster.brokers or not (brokers or servers or strange):
             continue
         answer = ask(question(cluster, brokers, servers, hostvars, topics=topics))
         entry: Dict[str, Any] = {

@@ -81,6 +81,13 @@ def _instance_spec(properties: str, **paths: Dict[str, Any]) -> Dict[str, Any]:
             install_dir=dict(type="path"),
             account=dict(type="str"),
             places=dict(type="dict", default={}),
+            taken_over=dict(
+                type="dict",
+                options=dict(
+                    config=dict(type="path", required=True),
+                    version=dict(type="str", required=True),
+                ),
+            ),
             **paths,
         ),
     )
@@ -295,6 +302,11 @@ def instance_facts(
         release = os.path.basename(str(meaning.get("release") or "")) or None
     except (ValueError, AttributeError):
         release = None
+    # Until a start of ours was answered, what is in force is what others have installed.
+    ours = started["alive"] or os.path.lexists(os.path.join(config_dir, "answered"))
+    former = None if ours else instance.get("taken_over")
+    if former:
+        text, release = read_text(former["config"]), f"{former['config']}-{former['version']}"
     tried = instance.get("jvm_options") or []
     runs = meaning if started["alive"] and isinstance(meaning, dict) else {}
     options = [*(runs.get("jvm_options") or []), *(runs.get("default_options") or [])]
@@ -306,6 +318,7 @@ def instance_facts(
         "untried_java": not same_java,
         "untried_jvm_options": [] if same_options else tried,
         "config_dir": config_dir,
+        "ours": ours,
         "started": started,
         "current": readable_properties(text) if text is not None else None,
         "release": release,

@@ -35,6 +35,7 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.members
 from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.world import (
     WRITING,
     Cluster,
+    Snapshot,
     Versions,
     World,
     effective_properties,
@@ -63,7 +64,7 @@ def check_in_force(world: World) -> Iterator[Problem]:
     """The configuration that each node has against the one that the inventory gives it."""
     for cluster in world.clusters:
         for member in cluster.brokers:
-            yield from _chroot(member)
+            yield from _chroot(member, cluster.snapshot)
         yield from _listeners(cluster)
         yield from _min_insync(cluster)
         # Others put nothing of the inventory into effect.
@@ -111,14 +112,24 @@ def _has_been_broker(member: Member) -> bool:
 # ---------------------------------------------------------------- the chroot
 
 
-def _chroot(member: Member) -> Iterator[Problem]:
+def _chroot(member: Member, snapshot: Optional[Snapshot]) -> Iterator[Problem]:
     connect = _current(member).get("zookeeper.connect", "")
-    if not connect or not _has_been_broker(member) or "kafka_zookeeper_chroot" in member.errors:
+    if not _has_been_broker(member) or "kafka_zookeeper_chroot" in member.errors:
         return
     _servers, slash, path = connect.partition("/")
     current = f"{slash}{path}".rstrip("/")
     wanted = member.text("kafka_zookeeper_chroot")
-    if wanted.rstrip("/") == current:
+    if wanted.rstrip("/") == current or not connect:
+        if snapshot and snapshot.no_cluster_there:
+            yield found(
+                "cluster.chroot_changed",
+                member.name,
+                "kafka_zookeeper_chroot",
+                wanted,
+                "ZooKeeper keeps no cluster there, and this broker belongs to one: it would find no topics and"
+                " another cluster id, and stop",
+                "set it to the path behind the servers in zookeeper.connect of that cluster, to / where there is none",
+            )
         return
     yield found(
         "cluster.chroot_changed",
@@ -151,7 +162,8 @@ def listeners_of(properties: Mapping[str, str]) -> Dict[str, Tuple[str, int]]:
 
 def _listeners(cluster: Cluster) -> Iterator[Problem]:
     current = {each.name: listeners_of(_current(each)) for each in cluster.brokers}
-    rolled = any(each.alive("kafka") for each in cluster.brokers)
+    answers = bool(cluster.snapshot and cluster.snapshot.brokers)
+    rolled = answers or any(each.alive("kafka") for each in cluster.brokers)
     for member in cluster.brokers:
         had = current[member.name]
         if not had or not member.listeners or not _has_been_broker(member):

@@ -400,6 +400,9 @@ def _installed(member: Member, product: str) -> Dict[str, Any]:
         key: member.text(name) for key, name in names.items() if member.text(name)
     }
     paths = {kind: member.text(f"{product}_{kind}") for kind in PLACES}
+    former = {key: str(value) for key, value in member.mapping(f"{product}_taken_over").items()}
+    if former.get("config") and former.get("version"):
+        told["taken_over"] = {"config": former["config"], "version": former["version"]}
     return {**told, "places": {kind: path for kind, path in paths.items() if path}}
 
 

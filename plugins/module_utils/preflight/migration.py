@@ -21,6 +21,7 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.configuration.mig
     IN_KRAFT,
     LINE,
 )
+from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight import taking_over
 from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.findings import found
 from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.formats import (
     keeps_its_vote,
@@ -94,7 +95,9 @@ def _apart(cluster: Cluster) -> Iterator[Problem]:
 
 
 def _installed(cluster: Cluster) -> Iterator[Problem]:
-    bare = [each for each in cluster.brokers if not phase_in_force(each)]
+    bare = [
+        each for each in cluster.brokers if not phase_in_force(each) or taking_over.is_former(each)
+    ]
     if bare:
         yield _of(
             "migration.not_installed", bare, "no broker was ever started here by this collection"

@@ -12,6 +12,7 @@ from typing import Any, Dict, Iterator, List, Mapping, Sequence, Tuple
 
 from ansible_collections.kafkaops.cluster.plugins.module_utils.addresses import endpoint
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.cluster.seen_from import INSIDE
+from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight import taking_over
 from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.addresses import (
     address_faults,
     bare,
@@ -138,7 +139,19 @@ def _held(world: World, member: Member, sockets: List[Socket]) -> Iterator[Probl
                 socket.variable,
                 socket.port,
                 f"{_who(world, member, holder)} listens on {endpoint(holder['address'], holder['port'])}",
+                _taken_over(member, socket),
             )
+
+
+def _taken_over(member: Member, socket: Socket) -> str:
+    """What to do where others have installed what listens; "" where they have not."""
+    product = "zookeeper" if socket.variable.startswith("zookeeper_") else "kafka"
+    if not taking_over.is_former(member, product):
+        return ""
+    return (
+        "take over one host at a time: stop what others have installed there, and run"
+        f" playbooks/site.yml --limit {member.name}"
+    )
 
 
 def _ephemeral(wanted: Sequence[Tuple[Member, List[Socket]]]) -> Iterator[Problem]:

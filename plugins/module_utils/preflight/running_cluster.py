@@ -80,7 +80,7 @@ def question(
     security = hostvars.get(some[0].name, {}).get("kafka_client_security") or {}
     if isinstance(security, Mapping):
         asked.update(plain(security))
-    if not brokers:
+    if servers and not brokers:
         ensemble = [
             {
                 "id": index,
@@ -151,6 +151,7 @@ def snapshot_of(answer: Mapping[str, Any]) -> Tuple[Optional[Snapshot], Optional
             },
             features=(answer.get("features") or {}).get("levels"),
             topics={each["name"]: topic_of(each) for each in answer.get("topics") or []},
+            no_cluster_there=bool(ensemble.get("reachable")) and not ensemble.get("cluster_id"),
         ),
         (answer.get("quorum") or answer).get("leader" if answer.get("quorum") else "controller"),
     )

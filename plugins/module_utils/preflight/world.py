@@ -60,6 +60,8 @@ class Snapshot:
     # (broker id, None for all of them; key; value, None for a secret)
     overrides: Tuple[Tuple[Optional[int], str, Optional[str]], ...] = ()
     topics: Mapping[str, Topic] = field(default_factory=dict)
+    # Whether ZooKeeper was asked, and keeps no cluster below the chroot.
+    no_cluster_there: bool = False
     # Ids of the voters of the quorum, where one leads; None where nobody knows.
     voters: Optional[FrozenSet[int]] = None
     # Of voters the ids of the directories that they vote with, as the quorum knows them; none in a static quorum.

@@ -143,6 +143,8 @@ def stopped(request):
             "stale": False,
             "fingerprint": None,
         },
+        # whatever a test lays there was started by this collection
+        "ours": True,
         "current": None,
         "release": None,
         "releases": [],
