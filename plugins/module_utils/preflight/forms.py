@@ -369,6 +369,7 @@ FORMS: Dict[str, Callable[[Any], Any]] = {
     "kafka_reassignment_throttle": _throttle,
     "kafka_sasl.users": _of_each(_password),
     "kafka_state_dir": _own_path,
+    "kafka_taken_over.config": _path,
     **{f"kafka_unit_options.{name}": _of_each(_unit_setting) for name in UNIT_SECTIONS},
     "preflight_replaced_broker": _or_empty(
         _matching(NODE_ID, "not an id", "give a whole number, as kafka_broker_id has it")
@@ -388,6 +389,7 @@ FORMS: Dict[str, Callable[[Any], Any]] = {
     "zookeeper_instance": _NAME,
     "zookeeper_loggers": _of_each(_level),
     "zookeeper_state_dir": _own_path,
+    "zookeeper_taken_over.config": _path,
     **{f"zookeeper_unit_options.{name}": _of_each(_unit_setting) for name in UNIT_SECTIONS},
 }
 

@@ -58,7 +58,7 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.supply.installed 
     complete_releases,
 )
 
-IDENTITY_KEYS = ("broker.id", "node.id", "log.dirs")
+IDENTITY_KEYS = ("broker.id", "node.id", "process.roles", "log.dirs")
 JVM_TIMEOUT_SECONDS = 20.0
 FIREWALLD_TIMEOUT_SECONDS = 10.0
 # firewalld keeps what it has deleted as .xml.old
@@ -266,7 +266,7 @@ def readable_properties(text: str) -> Dict[str, str]:
 
 
 def identity_in(generation: str, properties: str) -> Optional[Dict[str, str]]:
-    """The broker's id and directories in the configuration of one generation, None without it."""
+    """The node's id, roles and directories in the configuration of one generation, None without it."""
     text = read_text(os.path.join(generation, properties))
     if text is None:
         return None

@@ -24,6 +24,9 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.configuration.sto
 from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.addresses import (
     is_address,
 )
+from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.host_facts import (
+    IDENTITY_KEYS,
+)
 from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.inventory import (
     ROLES,
     Inventory,
@@ -226,6 +229,8 @@ def good_facts(member, names):
 
 def set_at(tree, path, value):
     """Set `a.b.0.c` in nested dicts and lists; a list of one more grows."""
+    if path in ("kafka/answered", "kafka/staged"):
+        assert set(value or ()) <= set(IDENTITY_KEYS), f"no host tells this: {value}"
     keys = path.split("/")
     for key in keys[:-1]:
         tree = tree[int(key)] if isinstance(tree, list) else tree[key]

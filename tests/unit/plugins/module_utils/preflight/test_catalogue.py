@@ -137,7 +137,7 @@ def test_what_concerns_the_cluster_is_never_a_matter_of_one_host():
     of_hosts = {check.id for check in catalogue().values() if check.concerns == HOST}
     assert {check.concerns for check in catalogue().values()} == {HOST, "cluster"}
     families = {check.partition(".")[0] for check in of_hosts - OF_DISKS}
-    assert families == set("directories host java jvm memory ports space".split())
+    assert families == set("directories host java jvm memory ports space takeover".split())
 
 
 @pytest.mark.parametrize("folder", ["plugins", "roles", "meta", "playbooks", "docs"])

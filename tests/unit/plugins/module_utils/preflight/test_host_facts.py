@@ -181,7 +181,7 @@ def test_facts_of_an_installed_broker(tmp_path):
     answered.mkdir()
     (tmp_path / "conf" / "answered").symlink_to("generations/ef01")
     (answered / "server.properties").write_text(
-        "broker.id=4\nlog.dirs=/x,/y\nsasl.x=secret\nbroker.rack=\\u\n"
+        "broker.id=4\nprocess.roles=broker\nlog.dirs=/x,/y\nsasl.x=secret\nbroker.rack=\\u\n"
     )
     for name in ("a/orders-0", "b/orders-1"):
         (tmp_path / name).mkdir(parents=True)
@@ -205,7 +205,8 @@ def test_facts_of_an_installed_broker(tmp_path):
     assert [(each["path"], each["partitions"]) for each in kafka["other_log_dirs"]] == [
         (str(tmp_path / "b"), 1)
     ]
-    assert kafka["answered"] == {"broker.id": "4", "log.dirs": "/x,/y"}
+    # from the roles follows whether an answer means a quorum that has decided
+    assert kafka["answered"] == {"broker.id": "4", "process.roles": "broker", "log.dirs": "/x,/y"}
     assert kafka["staged"] is None
     assert facts["zookeeper"] is None
     json.dumps(facts)

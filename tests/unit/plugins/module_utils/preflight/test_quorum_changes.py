@@ -208,7 +208,7 @@ def test_a_controller_without_its_first_directory_has_lost_its_vote_whatever_the
 
 def test_a_broker_that_has_lost_its_disk_is_named_by_its_id(tmp_path):
     facts = begun_apart(kafka_1=EMPTY)
-    facts["kafka-1"]["kafka/answered"] = facts["kafka-1"]["kafka/current"]
+    facts["kafka-1"]["kafka/answered"] = {"node.id": "1", "process.roles": "broker"}
     verdict = verdict_of(apart(), tmp_path, facts=facts, snapshot=running(4, 5, 6))
     (lost,) = [each for each in verdict.findings if each.check == "directories.emptied"]
     assert "broker 1 ran here" in lost.reason

@@ -241,10 +241,12 @@ EXEMPT = {
     "kafkaops_preflight_accept": "judge._unknown_ids",
     "preflight_leaving": "set by playbooks",
     "kafka_client_audiences": "words that network.py holds against the listeners",
+    "kafka_taken_over.version": "taking_over.py",
     "zookeeper_config": "versions_and_keys, by the keys of the release",
     "zookeeper_gc_options": "tried by the JVM itself",
     "zookeeper_group": "the name of a group: inventory.group_name",
     "zookeeper_jvm_options": "tried by the JVM itself",
+    "zookeeper_taken_over.version": "taking_over.py",
     "zookeeper_unit_options": "its sections have forms",
     "zookeeper_version": "versions_and_keys",
 }
