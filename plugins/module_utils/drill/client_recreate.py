@@ -57,7 +57,8 @@ def recreate(
     with own_topics(connection, {topic: assignment}, config) as client:
         reader, other = Reader(settings, topic, reading), Reader(settings, topic, away)
         try:
-            old = _wrote(settings, topic, OLD_RECORDS, 0).sent_and_acknowledged
+            before = _wrote(settings, topic, OLD_RECORDS, 0)
+            old = before.sent_and_acknowledged
             if not wait_until(lambda: reader.has(old) and other.has(old), ANSWER_SECONDS):
                 raise failed(topic, "what was written was not read in time")
             other.close()
@@ -78,8 +79,9 @@ def recreate(
         kept = groups_seen(settings, topic, len(assignment), new, {away: _new(other)})
     missed = len(group_seen(reading, new, _new(reader)).missing)
     return Seen(
-        sent=len(old) + len(new),
+        sent=len(before.sent) + len(ticker.sent),
         acknowledged=len(new),
+        refused=before.refused + ticker.refused,
         groups=kept,
         notes=(f"the group that went on reading missed {missed} of {len(new)}",),
         timeline=per_bucket([*old.values(), *new.values()]),
