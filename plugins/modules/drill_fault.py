@@ -52,7 +52,7 @@ options:
   lock:
     description:
       - The lock of the cluster that this run holds on the host, as P(kafkaops.cluster.run_lock#module) has told it; empty for none.
-      - By it the run is known to be gone, or to be replaced by another one, which then decides what runs.
+      - By it the run is known to be gone, or to be replaced by another one, which decides what runs until it has ended.
     type: dict
     default: {}
     suboptions:
@@ -174,6 +174,7 @@ def guarded_of(params: Dict[str, Any]) -> Optional[Guarded]:
         lambda: run() == GONE,
         lambda: run() == REPLACED,
         params["away_seconds"],
+        lock.get("owner") or "",
     )
 
 

@@ -11,7 +11,7 @@ ended, however it did, and the note is still there.
 from __future__ import annotations
 
 import contextlib
-import json
+import math
 import os
 import secrets
 import signal
@@ -22,10 +22,10 @@ from typing import Any, Callable, Dict, Optional
 from ansible_collections.kafkaops.cluster.plugins.module_utils.files import (
     exclusive,
     json_text,
-    read_text,
     remove,
     write_atomically,
 )
+from ansible_collections.kafkaops.cluster.plugins.module_utils.instance.away import NOTE, note_of
 from ansible_collections.kafkaops.cluster.plugins.module_utils.instance.process import (
     in_background,
     recorded,
@@ -39,7 +39,6 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.instance.service_
 from ansible_collections.kafkaops.cluster.plugins.module_utils.problem import refusal
 from ansible_collections.kafkaops.cluster.plugins.module_utils.waiting import wait_until
 
-NOTE = "drill.json"
 KILL_SECONDS = 10.0
 # Held by who starts or stops the instance, below its configuration.
 LOCK = ".lock"
@@ -54,8 +53,9 @@ UNDO_SECONDS = 600.0
 class Guarded:
     """An instance that comes back without its run.
 
-    `gone()`: whether the run has ended; `replaced()`: whether another one has taken over, which then decides
-    what runs. `seconds`: after these the instance comes back although the run seems to be there.
+    `gone()`: whether the run has ended, and with it any that has taken over; `replaced()`: whether another one
+    has taken over, which decides what runs until it has ended. `seconds`: after these the instance comes back
+    although the run seems to be there. `run`: its name.
     """
 
     name: str
@@ -65,6 +65,7 @@ class Guarded:
     gone: Callable[[], bool]
     replaced: Callable[[], bool]
     seconds: float
+    run: str = ""
 
 
 def carry_out(
@@ -85,7 +86,8 @@ def carry_out(
     result: Dict[str, Any] = {"changed": False}
     if state in ("noted", "killed"):
         token = secrets.token_hex(8)
-        write_atomically(path, json_text({"drill": drill, "token": token}))
+        run = guarded.run if guarded is not None else ""
+        write_atomically(path, json_text({"drill": drill, "token": token, "run": run}))
         if guarded is not None:
             kept = guarded
             in_background(lambda: keep_guard(kept, token))
@@ -93,12 +95,12 @@ def carry_out(
         manager = guarded.manager if guarded is not None and stays_away else None
         result.update(changed=True, at_ms=_kill(name, state_dir, manager))
     if state == "forgotten":
-        if _noted(path):
+        if _noted(state_dir):
             _go_on(state_dir)
         remove(path)
     return {
         **result,
-        "note": _noted(path),
+        "note": _noted(state_dir),
         "running": recorded(state_dir) is not None,
         "now_ms": _now_ms(),
     }
@@ -117,14 +119,20 @@ def keep_guard(
 ) -> None:
     """Wait until the note of this `token` is gone; start the instance again if the run is gone before it.
 
-    Nothing is done for a run that another one has replaced. The note goes when the instance runs.
+    While another run has taken over, nothing is done; it may end, or fail, without having thought of this instance.
+    Where it decides that the instance stays away, it removes the note. Otherwise that goes when the instance runs.
     """
     path = os.path.join(guarded.state_dir, NOTE)
+    begun = clock()
+
+    def away() -> bool:
+        return _token(guarded.state_dir) == token
 
     def over() -> bool:
-        return _token(path) != token or guarded.gone() or guarded.replaced()
+        if not away() or guarded.gone():
+            return True
+        return clock() - begun >= guarded.seconds and not guarded.replaced()
 
-    wait_until(over, guarded.seconds, clock, sleep, LOOK_SECONDS)
     # since when it has run
     since: Optional[float] = None
 
@@ -132,7 +140,7 @@ def keep_guard(
         nonlocal since
         # a turn that goes on comes to its end first
         with exclusive(os.path.join(guarded.config_dir, LOCK), mode=0o640):
-            if _token(path) != token or guarded.replaced():
+            if not away() or guarded.replaced():
                 return True
             _go_on(guarded.state_dir)
             if not _runs(guarded):
@@ -150,7 +158,11 @@ def keep_guard(
             return undone()
         return False
 
-    wait_until(tried, UNDO_SECONDS, clock, sleep, LOOK_SECONDS)
+    wait_until(over, math.inf, clock, sleep, LOOK_SECONDS)
+    # the note is there still where another run has taken over meanwhile
+    while wait_until(tried, UNDO_SECONDS, clock, sleep, LOOK_SECONDS) and away():
+        since = None
+        wait_until(over, math.inf, clock, sleep, LOOK_SECONDS)
 
 
 def _runs(guarded: Guarded) -> bool:
@@ -205,19 +217,10 @@ def _kill(name: str, state_dir: str, manager: Optional[ServiceManager]) -> int:
     return at_ms
 
 
-def _noted(path: str) -> str:
-    note = _note(path)
+def _noted(state_dir: str) -> str:
+    note = note_of(state_dir)
     return "unknown" if note is None else str(note.get("drill") or "")
 
 
-def _token(path: str) -> str:
-    return str((_note(path) or {}).get("token") or "")
-
-
-def _note(path: str) -> Optional[Dict[str, Any]]:
-    """What the note says, empty where there is none; None where it cannot be read."""
-    try:
-        told = json.loads(read_text(path) or "{}")
-    except ValueError:
-        return None
-    return told if isinstance(told, dict) else None
+def _token(state_dir: str) -> str:
+    return str((note_of(state_dir) or {}).get("token") or "")

@@ -13,6 +13,7 @@ import time
 from typing import Any, Callable, Dict, Iterator, List, Mapping, Optional, Tuple
 
 from ansible_collections.kafkaops.cluster.plugins.module_utils.instance import managers
+from ansible_collections.kafkaops.cluster.plugins.module_utils.instance.away import leave_away
 from ansible_collections.kafkaops.cluster.plugins.module_utils.instance.deletion import (
     delete,
     foreseen,
@@ -141,6 +142,9 @@ def carry_out(
         elif state in ("noted", "adopted"):
             result = _change_live(params, check_mode, instance)
         elif state in ("stopped", "removed", "deleted"):
+            if not check_mode:
+                # what a killed drill has left stopped would come back
+                leave_away(params["state_dir"], params["lock"].get("owner") or "")
             result = _stop(params, check_mode, instance, manager, before_stop)
         else:
             told = (

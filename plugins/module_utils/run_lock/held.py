@@ -275,7 +275,8 @@ def run_is(directory: str, cluster: str, owner: str) -> str:
     """THERE, GONE or REPLACED: what has become of the run `owner` (its id), as its lock on this host tells.
 
     For what a run has left behind to clean up after it. A run on another machine counts as there for as
-    long as it has the lock, and so does one whose lock cannot be read.
+    long as it has the lock, and so does one whose lock cannot be read. One that was replaced is gone when the
+    one that has replaced it is.
     """
     try:
         holder = holder_of(directory, cluster)
@@ -283,10 +284,10 @@ def run_is(directory: str, cluster: str, owner: str) -> str:
         return THERE
     if holder is None:
         return GONE
-    if holder.id != owner:
-        return REPLACED
     viewer = owner_of(os.getpid(), "", cluster, 0)
-    return GONE if viewer is not None and is_gone(holder, viewer) else THERE
+    if viewer is not None and is_gone(holder, viewer):
+        return GONE
+    return THERE if holder.id == owner else REPLACED
 
 
 @contextlib.contextmanager

@@ -8,6 +8,8 @@ import re
 
 import pytest
 import yaml
+from ansible.parsing.dataloader import DataLoader
+from ansible.template import Templar
 
 from tests.support.role_variables import FACTS, ROLES, evaluated, refusal
 
@@ -147,6 +149,29 @@ def test_a_cluster_that_is_not_back_is_told_of_itself_alone():
     for name in ("drill", "drill_quorum"):
         text = (ROLES / "kafka" / "tasks" / f"{name}.yml").read_text(encoding="utf-8")
         assert 'kafka_drill_not_back: "{{ __kafka_drill_left }}"' in text
+
+
+@pytest.mark.parametrize("name", ["drill", "benchmark"])
+def test_what_a_killed_drill_has_stopped_starts_before_the_cluster_is_refused_for_it(name):
+    """A run that fails keeps its lock, and the guard beside the note waits for it."""
+    playbooks = ROLES.parent / "playbooks"
+    loader = DataLoader()
+    plays, mend = (
+        loader.load_from_file(str(playbooks / path), trusted_as_template=True)
+        for path in (f"{name}.yml", "phases/mend.yml")
+    )
+    imported = [play.get("ansible.builtin.import_playbook", play["name"]) for play in plays]
+    at = imported.index("phases/lock.yml")
+    assert imported[at + 1] == "phases/mend.yml" and imported.index("phases/unlock.yml") > at + 2
+    (task,) = mend[-1]["tasks"]
+    given = {**plays[at + 1].get("vars", {}), name: "x"}
+    found = Templar(loader=loader, variables=given).template(task["vars"])
+    assert found == {
+        "__kafka_whole_check": f"{name}.not_whole",
+        "__kafka_whole_setting": f"{name}=x",
+    }
+    tasks = (ROLES / "kafka/tasks/drill_mend.yml").read_text(encoding="utf-8")
+    assert tasks.index("include_tasks: start.yml") < tasks.index("include_tasks: drill_whole.yml")
 
 
 @pytest.mark.parametrize("role", ["kafka", "zookeeper"])

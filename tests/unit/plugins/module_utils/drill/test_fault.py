@@ -17,11 +17,14 @@ import pytest
 
 from ansible_collections.kafkaops.cluster.plugins.module_utils.drill import fault
 from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.fault import (
-    NOTE,
     SETTLED_SECONDS,
     Guarded,
     carry_out,
     keep_guard,
+)
+from ansible_collections.kafkaops.cluster.plugins.module_utils.instance.away import (
+    NOTE,
+    leave_away,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.instance.instance import Instance
 from ansible_collections.kafkaops.cluster.plugins.module_utils.instance.process import start_ticks
@@ -106,11 +109,52 @@ def test_a_guard_leaves_alone_what_the_run_has_put_back(tmp_path, token):
     assert manager.started == 0 and (tmp_path / NOTE).exists() is bool(token)
 
 
-def test_a_guard_leaves_the_decision_to_a_run_that_has_taken_over(tmp_path):
+TAKEN = 2_000  # seconds for which another run has the lock: longer than any limit of a guard
+
+
+@pytest.mark.parametrize("first", [0, 20, 300, 302])
+@pytest.mark.parametrize("states, starts", [(["stopped"], 1), (["running"], 0)])
+def test_a_guard_leaves_the_decision_to_a_run_that_has_taken_over(tmp_path, first, states, starts):
+    """Until that has ended, also where it has given up because of what is down; `first`: when it takes over."""
     note(tmp_path)
-    what, manager = guarded(tmp_path, ["stopped"], lambda: False, lambda: True)
-    keep_guard(what, "mine", Time().clock, Time().sleep)
-    assert manager.started == 0 and (tmp_path / NOTE).exists()
+    time = Time()
+    what, manager = guarded(
+        tmp_path,
+        states,
+        lambda: time.now >= first + TAKEN,
+        lambda: first <= time.now < first + TAKEN,
+    )
+    begun = []
+
+    def start(name):
+        begun.append(time.now)
+        Manager.start(manager, name)
+
+    manager.start = start
+    # whoever cannot be seen has its time, and what is to be started then is started slowly
+    manager.states = ["stopping", "stopping", "stopping", *states]
+    keep_guard(what, "mine", time.clock, time.sleep)
+    assert len(begun) == starts and not (tmp_path / NOTE).exists()
+    assert all(at >= first + TAKEN or at < first for at in begun)
+
+
+@pytest.mark.parametrize(
+    "text, run, stays",
+    [
+        ("", "b", False),
+        (json.dumps({"drill": "x", "token": "t", "run": "a"}), "a", True),
+        (json.dumps({"drill": "x", "token": "t", "run": "a"}), "b", False),
+        (json.dumps({"drill": "x", "token": "t", "run": "a"}), "", False),
+        # of an earlier release, and one that cannot be read
+        (json.dumps({"drill": "x", "token": "t"}), "b", False),
+        ("{", "b", False),
+    ],
+)
+def test_another_run_that_stops_an_instance_forgets_that_a_drill_has(tmp_path, text, run, stays):
+    if text:
+        (tmp_path / NOTE).write_text(text)
+    leave_away(str(tmp_path), run)
+    assert (tmp_path / NOTE).exists() is stays
 
 
 def test_a_run_that_cannot_be_seen_has_its_time(tmp_path):

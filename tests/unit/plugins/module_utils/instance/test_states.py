@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """What each state of jvm_instance does, in check mode and for real, with a real supervisord."""
 
+import json
 import os
 import signal
 import time
@@ -9,6 +10,7 @@ import time
 import pytest
 
 from ansible_collections.kafkaops.cluster.plugins.module_utils.instance import states
+from ansible_collections.kafkaops.cluster.plugins.module_utils.instance.away import NOTE
 from ansible_collections.kafkaops.cluster.plugins.module_utils.instance.edge import (
     GENERATION,
     SPEC,
@@ -149,6 +151,19 @@ def test_deleted_leaves_nothing_but_what_is_not_ours(module):
     )
     assert not module.run("deleted")["changed"]
     assert not module.run("deleted", check_mode=True)["changed"]
+
+
+@pytest.mark.parametrize("run, stays", [("mine", True), ("another", False), ("", False)])
+def test_what_another_run_stops_no_guard_of_a_killed_drill_starts(module, run, stays):
+    """The drill itself stops by the same module, and what it has stopped does come back."""
+    module.run("staged", generation=module.generation(threads=8))
+    note = module.path("one", "run", NOTE)
+    with open(note, "w", encoding="utf-8") as handle:
+        json.dump({"drill": "x", "token": "t", "run": "mine"}, handle)
+    module.run("stopped", lock={"owner": run}, check_mode=True)
+    assert os.path.exists(note)
+    module.run("stopped", lock={"owner": run})
+    assert os.path.exists(note) is stays
 
 
 def test_a_run_that_has_lost_the_lock_starts_and_stops_nothing(module):

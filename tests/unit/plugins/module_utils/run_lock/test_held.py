@@ -366,6 +366,8 @@ def test_what_has_become_of_a_run(directory):
         (A, A, THERE),  # on another machine, where it cannot be seen
         (ended, ended, GONE),
         (A, here, REPLACED),
+        # nobody decides any more
+        (ended, A, GONE),
     ):
         os.makedirs(directory, exist_ok=True)
         with open(path_of(directory, "c"), "w", encoding="utf-8") as handle:
