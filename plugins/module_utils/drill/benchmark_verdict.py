@@ -48,6 +48,8 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.units import (
 from ansible_collections.kafkaops.cluster.plugins.module_utils.wording import counted
 
 COLUMNS = ("ROW", "RATIO", "RECORDS/S", "MB/S", *(each.upper() for each in PERCENTILES), "LIMIT")
+# Limits that are not the cluster's, and why a row of this run with one is compared with none.
+_BY_OTHERS = {OTHERS: f"{OTHERS} limit it", OTHERS_DISK: f"{OTHERS_DISK} limits it"}
 # So many standard deviations of the parts of a row are noise.
 DEVIATIONS = 2.0
 
@@ -126,7 +128,7 @@ def _unlike(
         yield f"its load had {counted(was.cores, 'core')}, not {load.cores}"
     if row.get("wrong"):
         yield "it was not as expected"
-    if row.get("limit") in (OTHERS, OTHERS_DISK):
+    if row.get("limit") in tuple(_BY_OTHERS):
         yield f"{row['limit']} limited it"
     if was.throttled and not load.throttled:
         yield "a quota throttled it"
@@ -161,7 +163,8 @@ def not_comparable(case: Case, load: Load) -> str:
     """Why a row of this run cannot be compared with any; empty if it can."""
     if any(broken(case, load)):
         return "it is not as expected"
-    return f"{OTHERS} limit it" if limit_of(case.setup, load)[0] == OTHERS else ""
+    # A quota is the cluster's own: one that is new makes it slower, and that is said.
+    return _BY_OTHERS.get(limit_of(case.setup, load)[0], "")
 
 
 def change_of(load: Load, before: Sequence[Before], drift: float = 0.0) -> Optional[Change]:

@@ -419,6 +419,12 @@ def rows_of(rates, cluster="a", runs=(), conditions=WHERE, **more):
         ({}, {"throttled": True}, {}, "a quota throttled it"),
         ({}, {"cores": 2}, {}, "its load had 2 cores, not 4"),
         ({}, {}, {"usage": {"busy": 0.97}}, "1 earlier run: other processes limit it"),
+        (
+            {},
+            {},
+            {"usage": {"stalled": 0.6, "processes": IDLE}},
+            "1 earlier run: other disk load limits it",
+        ),
         ({}, {}, {"missing": 3}, "1 earlier run: it is not as expected"),
     ],
 )
