@@ -125,6 +125,16 @@ STARTS_OR_STOPS = {
 MOVES = {"drain.yml", "spread.yml"}
 
 
+def test_clusters_of_one_inventory_are_measured_one_after_the_other():
+    """They may share machines, disks and the host of the load: each would be called slower than it is."""
+    loads = [
+        task.get("throttle")
+        for _where, task, _variables in ALL
+        if "part" not in task.get("kafkaops.cluster.kafka_benchmark", {"part": ""})
+    ]
+    assert loads == [1]
+
+
 def parts_of(path):
     """Yield (what, tags) of a playbook in its order: `lock`, `unlock`, or `acts` where it starts or stops something."""
     for play in yaml.safe_load(path.read_text(encoding="utf-8")):

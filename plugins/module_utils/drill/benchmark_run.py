@@ -175,7 +175,7 @@ def benchmark(connection: Connection, given: Given) -> Dict[str, Any]:
     conditions = Conditions(plan.seconds, plan.row_bytes, platform.node())
     rows: List[Row] = []
     say = told_into(given.progress, lambda line: None)
-    say(progress_line(plan, 0))
+    say(progress_line(given.cluster, plan, 0))
     # for nothing: brokers that have just started are slower
     _row(connection, plan, 0, plan.cases[0], cluster.brokers, pids, given.beside)
     began = time.monotonic()
@@ -183,7 +183,7 @@ def benchmark(connection: Connection, given: Given) -> Dict[str, Any]:
         rows.append(_row(connection, plan, number + 1, case, cluster.brokers, pids, given.beside))
         kept = results(rows, cluster.cluster_id, runs, conditions)
         _keep(given, plan, cluster, conditions, kept, {}, over=False)
-        say(progress_line(plan, number + 1, time.monotonic() - began, kept[-1]))
+        say(progress_line(given.cluster, plan, number + 1, time.monotonic() - began, kept[-1]))
     witness = _witnessed(connection, plan, cluster, given, rows[0][1])
     kept = results(rows, cluster.cluster_id, runs, conditions)
     _keep(given, plan, cluster, conditions, kept, witness, over=True)

@@ -441,15 +441,19 @@ def _lost_by_tools(witness: Mapping[str, Any]) -> int:
 
 
 def progress_line(
-    plan: Plan, done: int, elapsed: float = 0.0, last: Optional[Mapping[str, Any]] = None
+    cluster: str,
+    plan: Plan,
+    done: int,
+    elapsed: float = 0.0,
+    last: Optional[Mapping[str, Any]] = None,
 ) -> str:
-    """What is said when so many rows are done: the last one, and how long the others take, by those so far."""
+    """What is said when so many rows of a cluster are done: the last one, and how long the others take, by those so far."""
     expected = sum(plan.seconds_of(each) for each in plan.cases[:done])
     left = sum(plan.seconds_of(each) for each in plan.cases[done:]) + TOOLS_SECONDS * plan.tools
     left *= elapsed / expected if expected and elapsed else 1.0
     told_of = f"{last['case']}: {last['observed']}; " if last else ""
     number = f"{done} of {counted(len(plan.cases), 'row')} done"
-    return f"{number}, {told_of}about {approximate_duration(left)} left"
+    return f"{cluster}: {number}, {told_of}about {approximate_duration(left)} left"
 
 
 def witness_lines(witness: Mapping[str, Any], first: Optional[Load]) -> List[str]:

@@ -517,10 +517,14 @@ def test_earlier_runs_that_cannot_be_read_are_left_out(tmp_path):
 
 def test_the_time_left_is_by_the_rows_so_far():
     plan = planned(Asked("mode", {"mode": "async,sync,none", "tools": "false"}), 3)
-    assert benchmark_verdict.progress_line(plan, 0) == "0 of 4 rows done, about 28s left"
+    assert (
+        benchmark_verdict.progress_line("one", plan, 0) == "one: 0 of 4 rows done, about 28s left"
+    )
     row = rows_of([1000, 3000, 900])[0]
-    line = benchmark_verdict.progress_line(plan, 1, 14.0, row)
-    assert line.startswith("1 of 4 rows done, first row: 1.00 of the first row; 1,000 records/s")
+    line = benchmark_verdict.progress_line("one", plan, 1, 14.0, row)
+    assert line.startswith(
+        "one: 1 of 4 rows done, first row: 1.00 of the first row; 1,000 records/s"
+    )
     assert line.endswith("about 42s left")
 
 
