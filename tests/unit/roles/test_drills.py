@@ -124,6 +124,44 @@ def test_the_clock_of_each_member_whose_times_are_told_is_compared():
         assert tasks[compared[0]]["when"] == tasks[told[0]]["when"]
 
 
+@pytest.mark.parametrize(
+    "clusters, confirm, remedy",
+    [
+        (["a"], "x", "-e confirm=a"),
+        (["a"], None, "-e confirm=a"),
+        (["a", "b"], "x", "-e confirm=a --limit a-1,a-2,a-z"),
+        (["a", "b"], None, "-e confirm=a --limit a-1,a-2,a-z"),
+        # refused by the other cluster, whose own name the first one would refuse
+        (["a", "b"], "b", "-e confirm=b --limit b-1,b-2,b-z"),
+    ],
+)
+@pytest.mark.parametrize(
+    "file, what", [("drill_choose.yml", "disturb"), ("benchmark_plan.yml", "load")]
+)
+def test_a_remedy_that_confirms_one_of_two_clusters_names_its_hosts(
+    file, what, clusters, confirm, remedy
+):
+    preflight = {
+        **FACTS["kafkaops_preflight"],
+        "cluster_first": {each: f"{each}-1" for each in clusters},
+        "nodes": {each: [{"host": f"{each}-1"}, {"host": f"{each}-2"}] for each in clusters},
+        "servers": {each: [{"host": f"{each}-1"}, {"host": f"{each}-z"}] for each in clusters},
+    }
+    given = {"kafkaops_preflight": preflight, "kafka_cluster_name": "a", "drill": "all"}
+    given |= {"ansible_check_mode": False}
+    task = f"Refuse to {what} a cluster without consent"
+    if confirm is not None:
+        given["confirm"] = confirm
+        task = "Refuse a confirmation of another cluster"
+    said = refusal("kafka", file, task, given)
+    assert remedy in said and ("--limit" in said) == ("--limit" in remedy)
+    # leftovers.yml refuses in the role that judges
+    handed = yaml.safe_load((ROLES / "kafka/tasks/validate.yml").read_text(encoding="utf-8"))
+    assert handed[0]["vars"]["__flow_validation_consent"] == "{{ __kafka_consent }}"
+    leftovers = (ROLES / "flow_validation/tasks/leftovers.yml").read_text(encoding="utf-8")
+    assert "Remedy: {{ __flow_validation_consent }}" in leftovers
+
+
 def test_a_cluster_that_is_not_back_is_told_of_itself_alone():
     """Two clusters of one inventory are drilled by one play, under one name."""
     preflight = {
