@@ -12,7 +12,7 @@ import os
 import re
 from typing import Any, Dict, Mapping, Optional
 
-from ansible.module_utils.basic import env_fallback
+from ansible.module_utils.basic import AnsibleFallbackNotFound, env_fallback
 
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.connection import (
     OAUTHBEARER,
@@ -27,6 +27,15 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.problem import Pr
 
 SECURITY_PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
 SASL_MECHANISMS = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512", OAUTHBEARER)
+
+
+def from_environment(*names: str) -> str:
+    """As Ansible's own, but a variable that is set to nothing says nothing: so a task can hide an exported one."""
+    value = env_fallback(*names)
+    if not value:
+        raise AnsibleFallbackNotFound
+    return str(value)
+
 
 # Of modules that can outlive the playbook that they belong to; documented in the doc fragment `fence`.
 FENCE_OPTIONS = dict(
@@ -63,40 +72,40 @@ def kafka_argument_spec(**options: Any) -> Dict[str, Any]:
             type="list",
             elements="str",
             required=True,
-            fallback=(env_fallback, ["KAFKA_BOOTSTRAP_SERVERS"]),
+            fallback=(from_environment, ["KAFKA_BOOTSTRAP_SERVERS"]),
         ),
         security_protocol=dict(
             type="str",
             choices=list(SECURITY_PROTOCOLS),
             default="PLAINTEXT",
-            fallback=(env_fallback, ["KAFKA_SECURITY_PROTOCOL"]),
+            fallback=(from_environment, ["KAFKA_SECURITY_PROTOCOL"]),
         ),
         sasl_mechanism=dict(
             type="str",
             choices=list(SASL_MECHANISMS),
-            fallback=(env_fallback, ["KAFKA_SASL_MECHANISM"]),
+            fallback=(from_environment, ["KAFKA_SASL_MECHANISM"]),
         ),
-        sasl_username=dict(type="str", fallback=(env_fallback, ["KAFKA_SASL_USERNAME"])),
+        sasl_username=dict(type="str", fallback=(from_environment, ["KAFKA_SASL_USERNAME"])),
         sasl_password=dict(
-            type="str", no_log=True, fallback=(env_fallback, ["KAFKA_SASL_PASSWORD"])
+            type="str", no_log=True, fallback=(from_environment, ["KAFKA_SASL_PASSWORD"])
         ),
         sasl_token_url=dict(
-            type="str", no_log=False, fallback=(env_fallback, ["KAFKA_SASL_TOKEN_URL"])
+            type="str", no_log=False, fallback=(from_environment, ["KAFKA_SASL_TOKEN_URL"])
         ),
         sasl_token_ca=dict(
-            type="str", no_log=False, fallback=(env_fallback, ["KAFKA_SASL_TOKEN_CA"])
+            type="str", no_log=False, fallback=(from_environment, ["KAFKA_SASL_TOKEN_CA"])
         ),
-        sasl_scope=dict(type="str", fallback=(env_fallback, ["KAFKA_SASL_SCOPE"])),
-        ssl_ca=dict(type="str", fallback=(env_fallback, ["KAFKA_SSL_CA"])),
-        ssl_certificate=dict(type="str", fallback=(env_fallback, ["KAFKA_SSL_CERTIFICATE"])),
-        ssl_key=dict(type="str", no_log=True, fallback=(env_fallback, ["KAFKA_SSL_KEY"])),
+        sasl_scope=dict(type="str", fallback=(from_environment, ["KAFKA_SASL_SCOPE"])),
+        ssl_ca=dict(type="str", fallback=(from_environment, ["KAFKA_SSL_CA"])),
+        ssl_certificate=dict(type="str", fallback=(from_environment, ["KAFKA_SSL_CERTIFICATE"])),
+        ssl_key=dict(type="str", no_log=True, fallback=(from_environment, ["KAFKA_SSL_KEY"])),
         ssl_key_password=dict(
-            type="str", no_log=True, fallback=(env_fallback, ["KAFKA_SSL_KEY_PASSWORD"])
+            type="str", no_log=True, fallback=(from_environment, ["KAFKA_SSL_KEY_PASSWORD"])
         ),
         ssl_check_hostname=dict(
-            type="bool", default=True, fallback=(env_fallback, ["KAFKA_SSL_CHECK_HOSTNAME"])
+            type="bool", default=True, fallback=(from_environment, ["KAFKA_SSL_CHECK_HOSTNAME"])
         ),
-        timeout=dict(type="float", default=30.0, fallback=(env_fallback, ["KAFKA_TIMEOUT"])),
+        timeout=dict(type="float", default=30.0, fallback=(from_environment, ["KAFKA_TIMEOUT"])),
         cluster_id=dict(type="str"),
         **options,
     )

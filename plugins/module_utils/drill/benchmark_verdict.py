@@ -447,7 +447,7 @@ def progress_line(
     elapsed: float = 0.0,
     last: Optional[Mapping[str, Any]] = None,
 ) -> str:
-    """What is said when so many rows of a cluster are done: the last one, and how long the others take, by those so far."""
+    """What is said when so many rows are done: the last one, and how long the others take, by those so far."""
     expected = sum(plan.seconds_of(each) for each in plan.cases[:done])
     left = sum(plan.seconds_of(each) for each in plan.cases[done:]) + TOOLS_SECONDS * plan.tools
     left *= elapsed / expected if expected and elapsed else 1.0

@@ -5,10 +5,12 @@
 from __future__ import annotations
 
 import importlib
+import re
 from pathlib import Path
 
 import pytest
 import yaml
+from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
 
 from ansible_collections.kafkaops.cluster.plugins.doc_fragments.disks import (
     ModuleDocFragment as Disks,
@@ -169,6 +171,45 @@ def test_a_policy_has_the_same_options_wherever_it_is_declared():
 def test_every_connection_option_has_a_variable():
     spec = kafka_argument_spec()
     assert [name for name, option in spec.items() if "fallback" not in option] == ["cluster_id"]
+
+
+@pytest.mark.parametrize("given", [None, "", "SCRAM-SHA-512"])
+def test_a_variable_that_is_set_to_nothing_says_nothing(monkeypatch, given):
+    """A choice or a truth value would be refused, and there is no other way for a task to hide a variable."""
+    for option in kafka_argument_spec().values():
+        for name in (option.get("fallback") or ((), ()))[1]:
+            monkeypatch.delenv(name, raising=False)
+            if given is not None:
+                monkeypatch.setenv(name, "")
+    if given:
+        monkeypatch.setenv("KAFKA_SASL_MECHANISM", given)
+    result = ArgumentSpecValidator(kafka_argument_spec()).validate({"bootstrap_servers": "a:1"})
+    assert not result.error_messages
+    found = {name: value for name, value in result.validated_parameters.items() if value}
+    assert found.pop("sasl_mechanism", None) == (given or None)
+    assert found == {
+        "bootstrap_servers": ["a:1"],
+        "security_protocol": "PLAINTEXT",
+        "ssl_check_hostname": True,
+        "timeout": 30.0,
+    }
+
+
+def test_no_exported_connection_reaches_a_cluster_that_is_thrown_away():
+    """Neither the rows, nor the run that deploys it, nor the judge."""
+    read = {
+        name
+        for option in kafka_argument_spec().values()
+        for name in (option.get("fallback") or ((), ()))[1]
+    }
+    playbooks = Path(__file__).parents[5] / "playbooks"
+    playbook = (playbooks / "guarantees.yml").read_text(encoding="utf-8")
+    hidden = playbook.partition("__guarantees_hidden:\n")[2].partition(" block:")[0]
+    assert set(re.findall(r"- (KAFKA_\w+)", hidden)) == read
+    for name in ("guarantee", "guarantees_judge"):
+        tasks = (playbooks / "tasks" / f"{name}.yml").read_text(encoding="utf-8")
+        assert 'environment: "{{ __guarantees_own }}"' in tasks
+    assert "{{ __guarantees_own | combine(" in playbook
 
 
 def test_secrets_and_only_secrets_are_hidden():
