@@ -255,6 +255,47 @@ def run_job(*arguments):
     ).stdout
 
 
+# Valid JSON that no release of ours has written.
+ODD = [
+    {"drills": ["x", None, 3, ["y"]]},
+    {"drills": {"case": "x"}},
+    {"drills": 7, "names": 7},
+    {"drills": [{"case": "x", "pause_ms": "long"}, {"case": "y", "pause_ms": 3}]},
+    {"drills": [{"case": "x", "pause_ms": [1]}, {"case": "y", "pause_ms": True}]},
+    {"drills": [{"case": "x", "seen": "nothing", "wrong": 3, "load": [1], "setup": 4}]},
+    {"drills": [{"case": "x", "seen": {"groups": ["g"], "moments": [3]}}]},
+    {"verdict": ["pass"], "timing": "long"},
+    {"verdict": "pass", "timing": {"longest_pause": 3}},
+    {"verdict": "pass", "timing": {"longest_pause": {"ms": float("nan")}}},
+]
+
+
+@pytest.mark.parametrize("place", ["drills", "benchmarks", "guarantees"])
+def test_runs_of_another_shape_keep_no_other_from_the_list(tmp_path, place):
+    """One did, and nobody saw that the page had stood still since."""
+    kept_reports(tmp_path)
+    before = len(history.runs_below(str(tmp_path)))
+    (tmp_path / place).mkdir(exist_ok=True)
+    whens = [f"20271101T1000{number:02}Z" for number in range(len(ODD))]
+    for when, told in zip(whens, ODD):
+        (tmp_path / place / f"{when}.json").write_text(json.dumps(told))
+        (tmp_path / when).mkdir()
+        (tmp_path / when / "verdict.json").write_text(json.dumps(told))
+    done = subprocess.run(
+        [sys.executable, str(JOB), "index", f"--output={tmp_path}"], capture_output=True, text=True
+    )
+    assert done.returncode == 0 and "Traceback" not in done.stderr, done.stderr
+    assert f"{before + 2 * len(ODD)} runs" in done.stdout
+    links = Reader((tmp_path / "index.html").read_text(encoding="utf-8")).links
+    assert all(any(f"{place}/{when}" in link for link in links) for when in whens)
+    # of a run that has no page it is said why
+    unpaged = [when for when in whens if not (tmp_path / place / f"{when}.html").exists()]
+    assert all(
+        f"note: there is no page of {tmp_path / place / when}.json" in done.stderr
+        for when in unpaged
+    )
+
+
 def test_the_mode_of_the_job_writes_it(tmp_path):
     where = tmp_path / "reports" / "mine"
     for _time in range(2):

@@ -9,6 +9,7 @@ Read from their JSON; what cannot be read is a run without a verdict.
 from __future__ import annotations
 
 import json
+import math
 import os
 import re
 from dataclasses import dataclass
@@ -90,9 +91,23 @@ def _read(path: str) -> Optional[Dict[str, Any]]:
 def _of_job(when: str, kind: str, told: Optional[Dict[str, Any]], page: str) -> Run:
     if told is None:
         return Run(when, kind, UNREADABLE, None, "", page)
-    pause = ((told.get("timing") or {}).get("longest_pause") or {}).get("ms")
+    pause = _milliseconds(_of(_of(told.get("timing")).get("longest_pause")).get("ms"))
     verdict, summary = str(told.get("verdict") or UNREADABLE), str(told.get("summary") or "")
     return Run(when, kind, verdict, pause, summary, page)
+
+
+def _of(found: Any) -> Dict[str, Any]:
+    """What has names; of anything else, as another program may have written it, nothing."""
+    return found if isinstance(found, dict) else {}
+
+
+def _listed(found: Any) -> List[Any]:
+    return found if isinstance(found, list) else []
+
+
+def _milliseconds(found: Any) -> Optional[int]:
+    known = isinstance(found, (int, float)) and not isinstance(found, bool) and math.isfinite(found)
+    return int(found) if known else None
 
 
 def _beside(directory: str, told: str) -> str:
@@ -127,13 +142,14 @@ def _of_rows(when: str, kind: str, told: Optional[Dict[str, Any]], page: str) ->
         Drilled(
             str(each.get("case")),
             str(each.get("verdict") or UNREADABLE),
-            each.get("pause_ms"),
+            _milliseconds(each.get("pause_ms")),
             str(each.get("observed") or ""),
         )
-        for each in told.get("drills") or ()
+        for each in _listed(told.get("drills"))
+        if isinstance(each, dict)
     )
     held = sum(each.verdict == AS_EXPECTED for each in rows)
-    names = told.get("names") or [each.case for each in rows]
+    names = _listed(told.get("names")) or rows
     summary = f"{held} of {len(names)} as expected"
     if any(each.verdict == NOT_EXPECTED for each in rows):
         verdict = NOT_EXPECTED

@@ -255,7 +255,13 @@ def _write_index(directory: str) -> int:
             f"{run.kind.capitalize()} of {told.get('cluster') or 'a cluster'}, {time_of(run.when)}"
         )
         page_of = benchmarked_page if run.kind == history.BENCHMARK else drilled_page
-        write(page, page_of(title, run.verdict, run.summary, told))
+        try:
+            text = page_of(title, run.verdict, run.summary, told)
+        # whatever another release or program has written there, the other runs have their pages
+        except Exception as error:  # pylint: disable=broad-except
+            note(f"note: there is no page of {page[: -len('html')]}json: {error!r}")
+            continue
+        write(page, text)
     runs = history.runs_below(directory)
     write(_index_of(directory), index_page(os.path.basename(os.path.abspath(directory)), runs))
     return len(runs)
