@@ -189,6 +189,45 @@ def test_a_cluster_that_is_not_back_is_told_of_itself_alone():
         assert 'kafka_drill_not_back: "{{ __kafka_drill_left }}"' in text
 
 
+@pytest.mark.parametrize(
+    "indexed, listed, notes",
+    [
+        ({"rc": 0, "stderr_lines": []}, True, []),
+        ({"rc": 0, "stderr_lines": ["note: no page of x", "other"]}, True, ["note: no page of x"]),
+        # on another host, and in check mode
+        ({"skipped": True}, False, []),
+        (
+            {"rc": 1, "stderr_lines": ["Traceback", "OSError: the disk is full"]},
+            False,
+            ["does not list this run, whose results stand: OSError: the disk is full. The next"],
+        ),
+        ({"rc": 2, "msg": "no such file", "stderr_lines": []}, False, ["stand: no such file. The"]),
+        ({"msg": "no python"}, False, ["stand: no python. The next run tries again"]),
+    ],
+)
+def test_pages_are_named_only_where_they_were_written(indexed, listed, notes):
+    where = {"flow_validation_benchmark_file": "/r/benchmarks/x.json"}
+    given = {"__flow_validation_indexed": indexed, **where}
+    shown = evaluated("kafka", "__kafka_benchmark_kept", given)
+    assert ("All runs: /r/index.html" in shown) is ("Page: /r/benchmarks/x.html" in shown) is listed
+    assert "JSON: /r/benchmarks/x.json" in shown
+    assert evaluated("kafka", "__kafka_runs_listed", given) is listed
+    given["flow_validation_reports_dir"] = "/r"
+    said = evaluated("flow_validation", "__flow_validation_unlisted", given)
+    assert len(said) == len(notes) and all(note in line for note, line in zip(notes, said))
+
+
+def test_the_job_that_makes_the_pages_is_there_when_they_are_made():
+    """On another host it lies in the judge's directory; nothing of a benchmark had brought it there."""
+    table = (ROLES / "kafka/tasks/drill_table.yml").read_text(encoding="utf-8")
+    assert table.index("include_tasks: drill_keep.yml") < table.index(": compare_end")
+    path = ROLES / "flow_validation/tasks/benchmarked.yml"
+    (block,) = yaml.safe_load(path.read_text(encoding="utf-8"))
+    copy, index = block["block"][-2:]
+    assert copy["register"] == "__flow_validation_copy" and "index.yml" in str(index)
+    assert copy["when"] == "not __flow_validation_here" and block["always"]
+
+
 @pytest.mark.parametrize("name", ["drill", "benchmark"])
 def test_what_a_killed_drill_has_stopped_starts_before_the_cluster_is_refused_for_it(name):
     """A run that fails keeps its lock, and the guard beside the note waits for it."""
