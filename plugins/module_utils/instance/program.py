@@ -28,6 +28,10 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.waiting import wa
 
 SCRIPT, CONSOLE = "launch", "console.log"
 _LINES = 15
+# So much of the end of a console is read for them: one of a program that dies at each start is long.
+_TAIL_BYTES = 64 * 1024
+# One that is longer is put aside at the next start, as supervisord does; systemd appends, and starts it every 5 s.
+_PUT_ASIDE = 'find "$1" -prune -type f -size +10M -exec mv -f {} "$1.1" ";" 2>/dev/null'
 UNCHANGED = -1  # a group, for chown
 
 
@@ -75,7 +79,8 @@ def unit_text(program: Program, what: str) -> str:
 
     Its account opens the console: systemd would do so as root, also what a link there leads to.
     """
-    words = ("/bin/sh", "-c", 'exec "$0" >>"$1" 2>&1', program.script, program.console)
+    shell = f'{_PUT_ASIDE}; exec "$0" >>"$1" 2>&1'
+    words = ("/bin/sh", "-c", shell, program.script, program.console)
     # as systemd reads them
     escaped = [word.replace("\\", "\\\\").replace('"', '\\"') for word in words]
     command = " ".join(f'"{word}"' for word in escaped).replace("%", "%%").replace("$", "$$")
@@ -204,7 +209,9 @@ def _last_lines(path: str) -> str:
     """The end of the console; of a link nothing, which whoever writes there may have led to any file."""
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK)
-        with open(descriptor, encoding="utf-8", errors="replace") as handle:
-            return "".join(handle.readlines()[-_LINES:]).strip() or "none"
+        with open(descriptor, "rb") as handle:
+            handle.seek(max(0, os.fstat(descriptor).st_size - _TAIL_BYTES))
+            lines = handle.read().decode("utf-8", errors="replace").splitlines()
+        return "\n".join(lines[-_LINES:]).strip() or "none"
     except OSError:
         return "none"

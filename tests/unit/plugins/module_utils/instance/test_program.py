@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import os
 import pwd
+import re
 import shlex
 import subprocess
 
@@ -136,8 +137,43 @@ def test_a_unit_runs_the_script_as_its_account_which_opens_the_console(wanted, t
     command = lines["ExecStart"]
     assert "%%" in command and "$$HOME" in command
     words = shlex.split(command.replace("%%", "%").replace("$$", "$"))
-    assert words[:3] == ["/bin/sh", "-c", 'exec "$0" >>"$1" 2>&1']
+    assert words[:2] == ["/bin/sh", "-c"] and words[2].endswith('; exec "$0" >>"$1" 2>&1')
     assert words[3:] == [made.script, made.console]
+
+
+@pytest.mark.parametrize("size, aside", [(None, False), (5, False), (11 * 2**20, True)])
+def test_a_long_console_is_put_aside_at_a_start(wanted, tmp_path, size, aside):
+    """What dies at each start says so every five seconds, for weeks."""
+    made = wanted(user="watcher")
+    os.mkdir(made.directory)
+    with open(made.script, "w", encoding="utf-8") as script:
+        script.write("#!/bin/sh\necho started\n")
+    os.chmod(made.script, 0o700)
+    (command,) = re.findall("^ExecStart=(.*)$", program.unit_text(made, "A test"), re.M)
+    words = shlex.split(command.replace("%%", "%").replace("$$", "$"))
+    if size is not None:
+        with open(made.console, "wb") as console:
+            console.write(b"old\n")
+            console.truncate(size)
+    done = subprocess.run(words, capture_output=True, text=True, check=True)
+    assert done.stdout + done.stderr == ""
+    (kept,) = [name for name in os.listdir(made.directory) if name == "console.log"]
+    found = (tmp_path / "with blank" / kept).read_bytes()
+    assert found.endswith(b"started\n") and (b"old" in found) is (size is not None and not aside)
+    assert os.path.exists(f"{made.console}.1") is aside
+
+
+def test_of_a_long_console_only_the_end_is_read(wanted):
+    made = wanted()
+    os.mkdir(made.directory)
+    with open(made.sign, "w", encoding="utf-8"):
+        pass
+    with open(made.console, "wb") as console:
+        console.truncate(2**33)
+        console.seek(0, os.SEEK_END)
+        console.write(b"\nthe last but one\nthe last\n")
+    last = program.sign_of(made)["last_lines"].splitlines()
+    assert last[-2:] == ["the last but one", "the last"]
 
 
 def test_who_runs_it_stands_in_the_script(wanted):
