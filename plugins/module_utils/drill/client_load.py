@@ -31,7 +31,10 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.client_topi
     failed,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.judgement import Written
-from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.observed import Moment
+from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.observed import (
+    Coordinated,
+    Moment,
+)
 from ansible_collections.kafkaops.cluster.plugins.module_utils.waiting import wait_until
 
 try:
@@ -336,7 +339,7 @@ ANSWERED_SECONDS = 5.0
 class Watch:
     """Looks at a topic and the controller, and keeps each change as a Moment.
 
-    `coordinators` are (when, who, replicas) of the partition that has the offsets of the group, at each change.
+    `coordinators` are of the partition that has the offsets of the group, at each change.
     `controller` tells who leads a quorum, for which metadata name any broker. `looked_ms`: when a look was answered
     last, 0: none was.
     """
@@ -349,7 +352,7 @@ class Watch:
         controller: Optional[Callable[[], Optional[int]]] = None,
     ):
         self.moments: List[Moment] = []
-        self.coordinators: List[Tuple[int, Optional[int], int]] = []
+        self.coordinators: List[Coordinated] = []
         self.looked_ms = 0
         self._topic, self._group, self._controller = topic, group, controller
         self._admin = AdminClient(dict(settings))
@@ -382,7 +385,7 @@ class Watch:
             return
         number = partition_of(self._group, len(topic.partitions))
         part = next(each for each in topic.partitions if each.id == number)
-        found = (part.leader, len(part.replicas))
+        found = (part.leader, len(part.replicas), frozenset(part.isr))
         if not self.coordinators or found != self.coordinators[-1][1:]:
             self.coordinators.append((now_ms(), *found))
 

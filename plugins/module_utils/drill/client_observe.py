@@ -61,6 +61,7 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.judgement i
 from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.observed import (
     Seen,
     below_min_isr,
+    coordinated,
     lacking,
     longest_since,
     pauses,
@@ -450,7 +451,7 @@ def seen_by(
             "pauses": [list(each) for each in found],
             "commit_pauses": [[list(each) for each in of_one] for of_one in commits],
             "commit_pause_ms": [longest_since(each, 0) for each in commits],
-            "coordinators": [list(each) for each in watch.coordinators],
+            "coordinators": coordinated(watch.coordinators, readers[0].committed_ms),
             "retried": ticker.retried,
             "looks": {"last_ms": watch.looked_ms or None, "until_ms": ticker.ended_ms},
         },

@@ -8,6 +8,7 @@ Private to this collection. All moments are milliseconds since 1970, by the cloc
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from typing import (
     Any,
@@ -209,6 +210,20 @@ def pauses(times_ms: Iterable[int], ended_ms: int) -> List[Pause]:
 def longest_since(found: Sequence[Sequence[int]], since_ms: int) -> Optional[int]:
     """The longest of `pauses` that lasted after a moment, in ms; None if there was none."""
     return next((to_ms - from_ms for from_ms, to_ms in found if to_ms > since_ms), None)
+
+
+# (from when on, who leads the partition with a group's offsets, how many replicas it has, which are in sync)
+Coordinated = Tuple[int, Optional[int], int, FrozenSet[int]]
+
+
+def coordinated(changes: Sequence[Coordinated], committed_ms: Iterable[int]) -> List[List[Any]]:
+    """Each change, as JSON has it, with how many commits the group made from then on until the next one."""
+    times = sorted(committed_ms)
+    ends = [each[0] for each in changes[1:]]
+    return [
+        [at_ms, who, replicas, sorted(in_sync), sum(at_ms < each <= end for each in times)]
+        for (at_ms, who, replicas, in_sync), end in zip(changes, [*ends, math.inf])
+    ]
 
 
 def handed_over_ms(

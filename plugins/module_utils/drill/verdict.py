@@ -319,11 +319,28 @@ def _coordinators(chosen: Cast, seen: Seen, fault_ms: int) -> Iterator[str]:
     if chosen.drill.part != COORDINATOR:
         return
     found = seen.measured["coordinators"]
-    others = {who for at_ms, who, _replicas in found if at_ms > fault_ms} - {None, chosen.victim}
+    since = [each for each in found if each[0] > fault_ms]
+    others = [each for each in since if each[1] not in (None, chosen.victim)]
     if not others:
         replicas = found[-1][2] if found else 0
         had = counted(replicas, "replica")
         yield f"nobody else has coordinated the group: its offsets in __consumer_offsets have {had}"
+        return
+    if not any(commits for *_how, commits in others):
+        yield "the group has not committed while another broker coordinated it"
+        return
+    # Where it is away for a moment only, the group may not have found the other one yet.
+    away = [each for each in others if chosen.victim not in each[3]]
+    lasted = sum(_until(found, each) - each[0] for each in away)
+    if lasted >= SESSION_SECONDS * 1000 and not any(commits for *_how, commits in away):
+        replicas, in_sync = away[-1][2], len(away[-1][3])
+        alone = f"{in_sync} of {counted(replicas, 'replica')} of its offsets in sync"
+        yield f"the group has not committed while its coordinator was away, for {_seconds(lasted)} with {alone}"
+
+
+def _until(found: Sequence[Sequence[Any]], each: Sequence[Any]) -> int:
+    """Until when it was so; what lasts to the end counts for nothing."""
+    return next((later[0] for later in found if later[0] > each[0]), each[0])
 
 
 def _pause_ms(chosen: Cast, seen: Seen, fault_ms: int) -> Optional[int]:

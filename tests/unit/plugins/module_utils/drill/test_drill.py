@@ -39,6 +39,7 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.observed im
     Seen,
     below_min_isr,
     clock_ahead_ms,
+    coordinated,
     course,
     group_seen,
     growth,
@@ -595,6 +596,8 @@ GROUPS = (GroupSeen("one", 100, delay_ms=300), GroupSeen("two", 100, delay_ms=40
 
 
 REPEATED = replace(GROUPS[0], repeated=20)
+# the coordinator that coordinator_lost kills
+HIT = cast_of("coordinator_lost").victim
 LAY = {"keys": 12, "keys_split": 0, "keys_disordered": 0}
 # What the drills that touch no broker measure when all goes well: (groups, numbers).
 MEASURED = {
@@ -625,13 +628,18 @@ MEASURED = {
         name: (GROUPS, {"example": {"lines": 41, "code": 0, "said": "", "missing": 0, "late": 0}})
         for name in ("leader_killed", "leader_stopped")
     },
-    # its coordinator is broker 1 or 2, whichever is hit
     "coordinator_lost": (
         GROUPS,
         {
             "commit_pause_ms": [900, 60],
             "commit_pauses": [[[100, 1000]], [[60, 120]]],
-            "coordinators": [[50, 1, 3], [150, None, 3], [200, 4, 3], [400, 1, 3]],
+            "coordinators": [
+                [50, HIT, 3, [HIT, 4, 5], 3],
+                [150, None, 3, [HIT, 4, 5], 0],
+                [200, 4, 3, [4, 5], 4],
+                [300, 4, 3, [HIT, 4, 5], 2],
+                [400, HIT, 3, [HIT, 4, 5], 9],
+            ],
         },
     ),
     "below_min_isr": (GROUPS, {"below": {"there": 20, "read": 20, "again": 9, "unknown": 0}}),
@@ -746,6 +754,13 @@ def commit_pause(found):
     return numbers(commit_pauses=[found], commit_pause_ms=[longest_since(found, 0)])
 
 
+def coordinated_by(others, replicas=3):
+    """Spoil who has coordinated the group: broker 4 after the fault, (when, in sync, commits) of each change."""
+    found = [[50, HIT, replicas, [HIT, 4], 3], [150, None, replicas, [HIT, 4], 0]]
+    found += [[at_ms, 4, replicas, in_sync, commits] for at_ms, in_sync, commits in others]
+    return numbers(coordinators=[*found, [20000, HIT, replicas, [HIT, 4], 9]])
+
+
 def below(**spoiled):
     """Spoil what went on while min ISR wanted another replica."""
     return lambda seen: numbers(below={**seen.measured["below"], **spoiled})(seen)
@@ -804,10 +819,21 @@ WRONG = [
     # internal topics with one replica: the group waits for the one broker
     (
         "coordinator_lost",
-        numbers(coordinators=[[50, 4, 1], [150, None, 1], [400, None, 1]]),
+        numbers(coordinators=[[50, 4, 1, [4], 9], [150, None, 1, [4], 0], [400, None, 1, [4], 0]]),
         "nobody else has coordinated the group: its offsets in __consumer_offsets have 1 replica",
     ),
     ("coordinator_lost", numbers(coordinators=[]), "nobody else has coordinated"),
+    (
+        "coordinator_lost",
+        coordinated_by(others=[(5000, [4, 5], 0), (7000, [HIT, 4, 5], 0)]),
+        "has not committed while another broker coordinated it",
+    ),
+    # as min ISR 2 of two replicas has it: the next commit comes when the lost one is in sync again
+    (
+        "coordinator_lost",
+        coordinated_by(others=[(200, [4], 0), (12700, [HIT, 4], 40)], replicas=2),
+        "while its coordinator was away, for 12.5 s with 1 of 2 replicas of its offsets in sync",
+    ),
     ("consumer_killed", lambda seen: replace(seen, pause_ms=None), "never had all"),
     (
         "consumer_killed",
@@ -864,6 +890,36 @@ def test_what_is_not_as_expected_is_named(name, spoil, told):
     play, seen = good(name)
     row = judged(play, "kafka-1", spoil(seen), 100, PASSED)
     assert row.verdict == NOT_EXPECTED and any(told in text for text in row.wrong), row
+
+
+@pytest.mark.parametrize(
+    "others",
+    [
+        # while it was away, and as soon as it was in sync again
+        [(200, [4], 1), (12700, [HIT, 4], 0)],
+        # it was back before the group had found the other one
+        [(200, [4], 0), (9700, [HIT, 4], 1)],
+        [(200, [HIT, 4], 1)],
+    ],
+)
+def test_a_group_that_commits_under_another_coordinator_is_as_expected(others):
+    play, seen = good("coordinator_lost")
+    row = judged(play, "kafka-1", coordinated_by(others)(seen), 100, PASSED)
+    assert (row.verdict, row.wrong) == (AS_EXPECTED, ())
+
+
+def test_commits_are_counted_for_whom_they_were_made_under():
+    changes = [
+        (50, 1, 3, frozenset({1, 4})),
+        (150, None, 3, frozenset({4})),
+        (200, 4, 3, frozenset({4})),
+    ]
+    assert coordinated(changes, [300, 60, 150, 40, 220]) == [
+        [50, 1, 3, [1, 4], 2],
+        [150, None, 3, [4], 0],
+        [200, 4, 3, [4], 2],
+    ]
+    assert coordinated([], [1]) == []
 
 
 @pytest.mark.parametrize("name", ["leader_killed", "zookeeper_quorum", "coordinator_lost"])
@@ -1018,7 +1074,7 @@ def test_where_nobody_could_look_the_cluster_is_not_accused(name, kept, looks, t
     play, seen = good(name)
     blind = replace(numbers(looks=looks)(seen), moments=seen.moments[:kept])
     if kept < 2 and name == "coordinator_lost":
-        blind = numbers(coordinators=[[50, 1, 3]][:kept])(blind)
+        blind = numbers(coordinators=[[50, HIT, 3, [HIT, 4, 5], 3]][:kept])(blind)
     row = judged(play, "kafka-1", blind, 100, PASSED)
     assert (row.verdict, row.wrong) == (OPEN, ()), row
     assert row.open == (f"leader, ISR and controller could {told}",)
