@@ -23,6 +23,11 @@ options:
       - With O(election=unclean) they must be named.
     type: list
     elements: str
+  leave:
+    description: Partitions, as RV(plan) names them, that keep their leader where they have one; not with O(election=unclean).
+    type: list
+    elements: str
+    default: []
   election:
     description:
       - V(preferred) gives leadership back to the first replica, and loses nothing.
@@ -181,7 +186,7 @@ def make(connection: Connection, module: Any) -> Resource:
     params = module.params
     if params["election"] == UNCLEAN:
         return UncleanLeaders(LogDirsClient(connection), params["topics"], params["allow"])
-    return PreferredLeaders(KafkaClient(connection), params["topics"])
+    return PreferredLeaders(KafkaClient(connection), params["topics"], params["leave"])
 
 
 def main() -> None:

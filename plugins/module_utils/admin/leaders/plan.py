@@ -42,8 +42,12 @@ def preferred(partition: Partition) -> Optional[int]:
     return partition.replicas[0] if partition.replicas else None
 
 
-def plan_preferred(snapshot: Snapshot, topics: Optional[Collection[str]] = None) -> Plan:
+def plan_preferred(
+    snapshot: Snapshot, topics: Optional[Collection[str]] = None, leave: Collection[str] = ()
+) -> Plan:
     """The Plan of one preferred election over `topics` (None: all, internal ones included).
+
+    `leave`: partitions by name, each of which keeps its leader if it has one.
 
     A preferred leader that is dead or not in sync cannot be elected. Its partitions are left as they are and
     named in a warning: they are nothing to fail about, since somebody else leads them.
@@ -53,12 +57,15 @@ def plan_preferred(snapshot: Snapshot, topics: Optional[Collection[str]] = None)
     alive = {broker.id for broker in snapshot.brokers}
     changes: List[Change] = []
     waiting: List[str] = []
+    left = frozenset(leave)
     for name in sorted(snapshot.topics if topics is None else set(topics) & set(snapshot.topics)):
         for partition in snapshot.topics[name].partitions:
             wanted = preferred(partition)
             if wanted is None or wanted == partition.leader:
                 continue
             subject = partition_name(name, partition.id)
+            if subject in left and partition.leader is not None:
+                continue
             if wanted in alive and wanted in partition.isr:
                 before, after = {"leader": partition.leader}, {"leader": wanted}
                 changes.append(Change(ELECT, subject, before, after))

@@ -48,11 +48,14 @@ _NOT_NEEDED = "ELECTION_NOT_NEEDED"
 
 
 class PreferredLeaders(Resource):
-    """The leaders of all topics, or of some."""
+    """The leaders of all topics, or of some, but of the partitions that are left alone."""
 
-    def __init__(self, client: KafkaClient, topics: Optional[Collection[str]]):
+    def __init__(
+        self, client: KafkaClient, topics: Optional[Collection[str]], leave: Collection[str] = ()
+    ):
         self.client = client
         self._topics = topics
+        self._leave = leave
         # Elections of somebody else, and the cluster as it was seen after ours.
         self._moot: List[Change] = []
         self._seen: Optional[Snapshot] = None
@@ -63,7 +66,7 @@ class PreferredLeaders(Resource):
 
     def plan(self, snapshot: Snapshot) -> Plan:
         """The partitions that another broker leads than the preferred one."""
-        plan = plan_preferred(snapshot, self._topics)
+        plan = plan_preferred(snapshot, self._topics, self._leave)
         return as_permitted(plan, self.client.fetch_own_rights()) if plan else plan
 
     def apply(self, changes: Sequence[Change], deadline: float) -> List[Failure]:
@@ -226,6 +229,7 @@ def _led_by_others(snapshot: Snapshot, changes: Sequence[Change]) -> Dict[str, s
 # The module's own options; their documentation is in the module.
 ELECTION_OPTIONS = dict(
     topics=dict(type="list", elements="str"),
+    leave=dict(type="list", elements="str", default=[]),
     election=dict(type="str", choices=[PREFERRED, UNCLEAN], default=PREFERRED),
     allow=dict(type="list", elements="str", choices=list(CONSENTS), default=[]),
     operation_timeout=dict(type="float", default=60.0),

@@ -73,6 +73,23 @@ def test_only_the_named_topics_and_none_that_is_not_there():
 
 
 @pytest.mark.parametrize(
+    "leave, moves",
+    [
+        ([], ["t-0", "t-1", "t-3"]),
+        (["t-1", "t-2", "u-0"], ["t-0", "t-3"]),
+        # it has no leader that it could keep
+        (["t-0", "t-1", "t-3"], ["t-3"]),
+    ],
+)
+def test_who_is_left_keeps_its_leader(leave, moves):
+    """A drill gives back what it has moved, and nothing else."""
+    moved, none = (2, (1, 2), (1, 2)), (None, (1, 2), (1, 2))
+    plan = plan_preferred(cluster(t=[moved, moved, (2, (1, 2), (2,)), none]), None, leave)
+    assert [change.subject for change in plan.changes] == moves
+    assert bool(plan.warnings) is ("t-2" not in leave)
+
+
+@pytest.mark.parametrize(
     "rights, refused",
     [({"DESCRIBE"}, True), ({"DESCRIBE", "ALTER"}, False), ((), False)],
     ids=["may look", "may elect", "not told"],
