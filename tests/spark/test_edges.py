@@ -714,6 +714,28 @@ def test_a_signal_ends_it_within_seconds_and_in_order(cluster, topics, tmp_path,
     wait_until(lambda: not running(process.pid), 20, "nothing of it is left")
 
 
+def test_ctrl_c_in_a_probe_takes_back_what_nobody_could_delete(cluster, topics, tmp_path):
+    """While its topic has replicas on a broker that does not exist."""
+    many = ("--records=50000000", "--master=local[2]", "--probe=min-isr")
+    process = started(cluster, tmp_path, "run", *many)
+
+    def of_the_probe():
+        return {each for each in topics() if each.endswith("-min-isr")}
+
+    try:
+        wait_until(of_the_probe, 90, "the probe has begun")
+        os.killpg(process.pid, signal.SIGINT)
+        _out, said = process.communicate(timeout=60)
+    finally:
+        if process.poll() is None:
+            os.killpg(process.pid, signal.SIGKILL)
+            process.wait(10)
+    assert process.returncode == 3 and "it was stopped by SIGINT" in said, said
+    assert "broker that does not exist" not in said and "Traceback" not in said, said
+    wait_until(lambda: not of_the_probe(), 20, "its topic is gone")
+    wait_until(lambda: not running(process.pid), 20, "nothing of it is left")
+
+
 @pytest.mark.soak
 def test_who_judges_a_run_in_transactions_while_it_writes_accuses_nobody(main, cluster, tmp_path):
     """Its last transactions are open, so only a part of each is there."""

@@ -20,7 +20,7 @@ from confluent_kafka import KafkaError, KafkaException
 from flow import inspection
 from flow.engine import executors, session
 from flow.judge import continuity, expiry, judge, verdict
-from flow.messages import failure, output, progress
+from flow.messages import failure, output, progress, stopping
 from flow.messages.failure import CannotRun, Stopped
 from flow.prepare import cluster, leadership, leftovers, listeners
 from flow.prepare.traces import Traces
@@ -34,6 +34,7 @@ from flow.steps import options as steps_options
 from flow.write import client_settings, ending, notes, produce
 
 from tests.support import verdicts
+from tests.support.outside import wait_until
 from tests.support.processes import hang_ups_count
 
 TOPIC = "kafkaops-flow-019a00000000"
@@ -417,6 +418,41 @@ with session.work_directory() as work:
     session.start("local[1]", [], work)
 """
     assert step(tmp_path, step_of)[0] == 33
+
+
+def test_a_signal_leaves_java_to_who_has_something_to_take_back(monkeypatch):
+    """It is killed as soon as they have ended; till then only Spark's tasks end."""
+    told = []
+
+    def called_off():
+        told.append("called off")
+        raise ConnectionRefusedError
+
+    def context(proc):
+        gateway = SimpleNamespace(proc=proc)
+        return SimpleNamespace(
+            sparkContext=SimpleNamespace(_gateway=gateway, cancelAllJobs=called_off)
+        )
+
+    java = SimpleNamespace(kill=lambda: told.append("killed"))
+    monkeypatch.setattr(session, "_started", [context(java)])
+    monkeypatch.setattr(stopping, "requested", threading.Event())
+    with session.spared(True):
+        pass
+    assert not told, "nobody has asked for the end"
+    stopping.requested.set()
+    with session.spared(True):
+        session.halt()
+        wait_until(lambda: told, 5, "the tasks are called off")
+        assert told == ["called off"]
+    assert told == ["called off", "killed"]
+    with session.spared(False):
+        session.halt()
+    assert told[2:] == ["killed"]
+    monkeypatch.setattr(session, "_started", [context(None)])  # spark-submit's
+    session.halt()
+    wait_until(lambda: told[3:], 5, "the tasks are called off")
+    assert told[3:] == ["called off"]
 
 
 def test_a_signal_while_traces_are_taken_back_leaves_nothing_unsaid(tmp_path):

@@ -21,6 +21,7 @@ from flow.probe.retention import Aged
 from flow.probe.trial import Answer, Finding
 from hypothesis import given
 from hypothesis import strategies as st
+from py4j.protocol import Py4JError, Py4JNetworkError
 
 from tests.spark.disturbing import accusations
 from tests.support import verdict_schema
@@ -283,6 +284,54 @@ def test_a_probe_that_fails_itself_costs_no_verdict(monkeypatch):
     with probes.running(["min-isr"], "ab" * 16, bench) as outcomes:
         (found,) = outcomes("")
     assert found.unclear == "it failed itself (KafkaException: no such method)"
+
+
+@pytest.mark.parametrize(
+    "gone",
+    [
+        CannotRun("not today"),
+        ConnectionRefusedError(
+            111, "Connection refused"
+        ),  # what Py4J makes of a Java that was killed
+        KafkaException("no such method"),
+    ],
+)
+def test_what_was_not_let_go_is_never_deleted(gone):
+    """ZooKeeper would wait for the broker that does not exist for ever."""
+    deleted = []
+
+    def failing(*_more):
+        raise gone
+
+    bench = trial.Bench(
+        SimpleNamespace(create_topic=failing, delete_topic=lambda topic, **_more: deleted.append(topic)),
+        {},
+        SimpleNamespace(ready=lambda _topic: None, move=failing),
+        (1, 2, 3), 3, 2, 1, 1,
+    )  # fmt: skip
+    with probes.running(["min-isr"], RUN_ID, bench) as outcomes:
+        (found,) = outcomes("")
+    assert (found.kept, deleted) == (True, [])
+    assert "kafka-reassign-partitions.sh" in found.unclear
+
+
+@pytest.mark.parametrize(
+    ("raised", "told"),
+    [
+        (ConnectionRefusedError(111, "Connection refused"), "Spark's Java is gone"),
+        (Py4JNetworkError("Answer from Java side is empty"), "Answer from Java side is empty"),
+        (Py4JError(""), "no message"),
+        (TypeError("'JavaPackage' object is not callable"), "out of reach"),
+    ],
+)
+def test_a_java_that_does_not_answer_is_told(raised, told):
+    def properties():
+        raise raised
+
+    java = SimpleNamespace(util=SimpleNamespace(Properties=properties))
+    spark = SimpleNamespace(_jvm=SimpleNamespace(java=java))
+    with pytest.raises(CannotRun, match=told):
+        java_admin.Reassigning(spark, "h:1", {}, 1).move("t", {})
 
 
 @pytest.mark.parametrize(

@@ -12,6 +12,7 @@ import socket
 import stat
 import sys
 import tempfile
+import threading
 import time
 import zipfile
 from contextlib import contextmanager, suppress
@@ -64,6 +65,7 @@ DEFAULT_MASTER = "local[*, 4]"  # all cores; a task that fails is tried again, a
 MASTER_SECONDS = 10
 _CLASS_PATH = "spark.driver.extraClassPath"
 _started = []  # the session
+_sparing: list = []  # one for each `spared` that is open
 
 
 def merged(given: dict, own: dict) -> dict:
@@ -213,16 +215,47 @@ def _package(work: str) -> str:
 
 
 def halt() -> None:
-    """End Spark's JVM at once, with its tasks, so that no thread waits for it any more."""
+    """End Spark's JVM at once, with its tasks, so that no thread waits for it any more; only its tasks, as
+    long as it is `spared`.
+    """
     for spark in _started:
         java = getattr(spark.sparkContext._gateway, "proc", None)
-        try:
-            if java is not None:
+        if java is not None and not _sparing:
+            with suppress(Exception):  # it is gone already
                 java.kill()
-            else:  # spark-submit's: it ends with this process
-                spark.sparkContext.cancelAllJobs()
-        except Exception:  # it is gone already
-            pass
+        else:  # spark-submit's ends with this process
+            _call_off(spark.sparkContext)
+
+
+def _call_off(context) -> None:
+    """Cancel Spark's jobs, until it is gone: this thread may have told it of one that has not begun. In a thread of its
+    own, since Java answers each thread's calls one after another, and this one's may be a job.
+    """
+
+    def cancel() -> None:
+        with suppress(Exception):  # it is gone
+            while True:
+                context.cancelAllJobs()
+                time.sleep(0.2)
+
+    threading.Thread(target=cancel, name="cancel", daemon=True).start()
+
+
+@contextmanager
+def spared(needed: bool) -> Iterator[None]:
+    """While the context is open, and if that is `needed`, `halt` leaves Spark's JVM to the body, which needs it to take
+    back what it has begun. It ends with the context then.
+    """
+    if not needed:
+        yield
+        return
+    _sparing.append(True)
+    try:
+        yield
+    finally:
+        _sparing.pop()
+        if stopping.requested.is_set():
+            halt()
 
 
 def stop(whole: bool = False, output: str = "") -> None:

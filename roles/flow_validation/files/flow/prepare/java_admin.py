@@ -10,6 +10,7 @@ import time
 from contextlib import contextmanager
 from typing import Iterator, Optional
 
+from flow.messages import stack_trace
 from flow.messages.failure import CannotRun
 
 _POLL_SECONDS = 0.1
@@ -21,8 +22,8 @@ _NOTHING_TO_CALL_OFF = (_UNKNOWN, "NoReassignmentInProgressException")
 def opened(spark, servers: str, client: dict) -> Iterator[tuple]:
     """(jvm, admin client) for the body of the `with`; `client`: settings for Java.
 
-    What Java says in the body becomes CannotRun with its first line, and so does a JVM whose class
-    loader does not show the client to Python (spark-submit without the connector's jars).
+    What Java says in the body becomes CannotRun with its first line, and so does a JVM that is gone, or whose
+    class loader does not show the client to Python (spark-submit without the connector's jars).
     """
     with _java(spark, servers, client) as (jvm, settings):
         admin = jvm.org.apache.kafka.clients.admin.AdminClient.create(settings)
@@ -47,7 +48,11 @@ def _java(spark, servers: str, client: dict) -> Iterator[tuple]:
         raise CannotRun("Kafka's Java client is out of reach") from error
     except Py4JError as error:
         cause = getattr(error, "java_exception", None)
-        raise CannotRun(str(cause or error).splitlines()[0]) from error
+        raise CannotRun(stack_trace.first_line(str(cause or error))) from error
+    except (
+        OSError
+    ) as error:  # nobody is there to connect to, of which Py4J makes nothing of its own
+        raise CannotRun(f"Spark's Java is gone ({error})") from error
 
 
 @contextmanager

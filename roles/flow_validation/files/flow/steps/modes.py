@@ -139,7 +139,8 @@ def run(options: argparse.Namespace) -> int:
     watch = Stopwatch()
     with started(options, watch, True) as run:
         plan = run.plan
-        with _probing(run, options) as outcomes:
+        # Ctrl-C leaves Java to the probes until they have ended: without it one could not take its topic back
+        with session.spared(bool(options.probe)), _probing(run, options) as outcomes:
             rows, attempts = write_records(run, options, watch)
             with stopping.threads(1) as other:  # both are mostly Spark finding its feet
                 written = other.submit(write_ledger, run.spark, options, plan, rows, watch)
