@@ -57,10 +57,10 @@ def test_java_takes_what_is_said_to_its_compiler(which, tmp_path):
     assert "1 compiler directives added" in done.stderr
 
 
-def starts_and_counts(records, prefix=(), where=None, given=None, **environment):
+def starts_and_counts(records, prefix=(), where=None, given=None, then="", **environment):
     """Start a session in a process of its own, write a file and count; return what it printed where it failed.
 
-    `where`: the process's working directory; `given`: settings of Spark.
+    `where`: the process's working directory; `given`: settings of Spark; `then`: a line that looks at `spark`.
     """
     program = (
         "from flow.engine import session\n"
@@ -70,6 +70,7 @@ def starts_and_counts(records, prefix=(), where=None, given=None, **environment)
         "    spark._jsparkSession.artifactManager().artifactPath()\n"
         "    spark.range(3).write.parquet(f'{work}/three')\n"
         "    assert spark.read.parquet(f'{work}/three').count() == 3\n"
+        f"    {then}\n"
         "    session.stop()\n"
     )
     done = subprocess.run(
@@ -101,6 +102,30 @@ def test_nobody_has_to_know_the_name_of_this_machine(tmp_path):
         jvm.QUICK_RECORDS + 1, renamed, TMPDIR=str(directory), KAFKAOPS_CACHE=str(tmp_path)
     )
     assert not said
+
+
+def test_no_user_of_the_machine_sees_a_setting_of_spark(tmp_path):
+    """It reaches Spark all the same, as it is, and what is needed before Spark starts reaches Java; so do the defaults
+    of this Spark, but where they are given otherwise.
+    """
+    (tmp_path / "spark-defaults.conf").write_text(
+        "spark.hadoop.b  of the defaults\nspark.hadoop.c  of the defaults\n"
+    )
+    given = {
+        "spark.hadoop.a": "s3cr=t \u00e4 \\ #",
+        "spark.hadoop.b": "given",
+        "spark.driver.memory": "777m",
+    }
+    look = (
+        "from pathlib import Path; told = spark.sparkContext.getConf();"
+        " line = Path(f'/proc/{spark.sparkContext._gateway.proc.pid}/cmdline').read_text();"
+        f" assert told.get('spark.hadoop.a') == {given['spark.hadoop.a']!r}, told.get('spark.hadoop.a');"
+        " assert (told.get('spark.hadoop.b'), told.get('spark.hadoop.c')) == ('given', 'of the defaults');"
+        " assert 's3cr' not in line and 'spark.hadoop' not in line and '-Xmx777m' in line, line;"
+        " assert not Path(work, 'spark.properties').exists()"
+    )
+    places = {"KAFKAOPS_CACHE": str(tmp_path), "SPARK_CONF_DIR": str(tmp_path)}
+    assert not starts_and_counts(1000, given=given, then=look, **places)
 
 
 @pytest.mark.soak

@@ -8,10 +8,11 @@ import json
 import os
 import re
 import shlex
+import struct
 import subprocess
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Mapping, Optional
+from typing import Iterator, Mapping, Optional
 
 from flow.engine import account, class_archive, connector
 
@@ -72,6 +73,7 @@ exec {java} "$@"
 """
 # Of the environment, what may name files to Spark's JVM.
 _NAMING_FILES = ("JAVA_TOOL_OPTIONS", "SPARK_CONF_DIR", "SPARK_LOCAL_DIRS", "SPARK_SUBMIT_OPTS")
+_SUBMIT = "PYSPARK_SUBMIT_ARGS"  # what PySpark calls spark-submit with
 _ARTIFACTS = "artifacts"  # Spark's name for what it makes where it is started
 _END_SECONDS = 15  # for the JVM's end
 _left: list = []  # directories that it leaves
@@ -152,7 +154,7 @@ def start(settings: dict, work: str, given: dict) -> None:
     where it is started, and leaves it there. Settings that name files by a path from here keep it here, as long as
     that can be written to; then that directory goes when it ends.
     """
-    from pyspark import SparkConf, SparkContext
+    from pyspark import SparkContext
     from pyspark.java_gateway import launch_gateway
 
     if in_spark_submit() or SparkContext._gateway is not None:
@@ -162,8 +164,51 @@ def start(settings: dict, work: str, given: dict) -> None:
         where = os.getcwd()
         if not os.path.exists(_ARTIFACTS):
             _left.append(os.path.join(where, _ARTIFACTS))
-    conf = SparkConf().setAll(list(settings.items()))
-    SparkContext._ensure_initialized(gateway=launch_gateway(conf, {"cwd": where}))
+    with _submitted(settings, work):
+        SparkContext._ensure_initialized(gateway=launch_gateway(None, {"cwd": where}))
+
+
+@contextmanager
+def _submitted(settings: dict, work: str) -> Iterator[None]:
+    """Have spark-submit start with these settings while the context is open: by a file that only this user may read.
+    PySpark itself would put each of them on the command line, where every user of the machine sees them.
+    """
+    path = os.path.join(work, "spark.properties")
+    arguments = shlex.split(os.environ.get(_SUBMIT, "pyspark-shell"))
+    there = [*arguments[:-1], "--properties-file", path, *arguments[-1:]]
+    with open(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600), "wb") as file:
+        file.write(_defaults() + properties(settings).encode("ascii"))
+    before = os.environ.get(_SUBMIT)
+    os.environ[_SUBMIT] = shlex.join(there)
+    try:
+        yield
+    finally:
+        os.remove(path)
+        if before is None:
+            del os.environ[_SUBMIT]
+        else:
+            os.environ[_SUBMIT] = before
+
+
+def _defaults() -> bytes:
+    """What this Spark's own file of settings says, which spark-submit reads only where it is given no other."""
+    conf = os.environ.get("SPARK_CONF_DIR") or os.path.join(connector.spark_home(), "conf")
+    with suppress(OSError):
+        return Path(conf, "spark-defaults.conf").read_bytes() + b"\n\n"
+    return b""
+
+
+def properties(settings: dict) -> str:
+    """Settings as java.util.Properties reads them, whatever is in them; those of a name that came before are replaced."""
+    return "".join(f"{_escaped(key)}={_escaped(value)}\n" for key, value in settings.items())
+
+
+def _escaped(text: str) -> str:
+    units = struct.iter_unpack(">H", text.encode("utf-16-be"))
+    return "".join(
+        chr(unit) if unit < 128 and chr(unit).isalnum() or unit == ord(".") else f"\\u{unit:04x}"
+        for (unit,) in units
+    )
 
 
 def _has_module(java: str) -> bool:
