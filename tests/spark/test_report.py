@@ -465,8 +465,33 @@ def test_the_fail_line_names_a_partition_and_its_leader_once():
     )
 
 
+@pytest.mark.parametrize(
+    ("check", "count", "said"),
+    [
+        ("durability", 1, "1 promise of replicas does not hold"),
+        ("compaction", 2, "2 records are not as compaction has them"),
+        ("retention", 1, "1 record is not as retention has it"),
+    ],
+)
+def test_the_fail_line_names_the_topic_of_a_probe_and_the_reason(check, count, said):
+    """The leader of the run's partition with that number is another one."""
+    witness = {"topic": "t-probe", "partition": 4, "offset": 7, "broker": 9, "reason": "it is so"}
+    more = ", and more" * (count > 1)
+    assert sentence.of_failure("t", [verdict.Check(check, count, [witness]).to_json()], {4: 2}) == (
+        f"topic t: {said} (topic t-probe, partition 4, broker 9, offset 7: it is so{more})"
+    )
+
+
+def test_what_now_names_what_is_there_and_nothing_else():
+    told = sentence.what_now(
+        {"ledger": "/l"}, "t", False, True, probed={"retention": "t-retention"}
+    )
+    assert told[:2] == ["topic t is kept", "topic t-retention of the probe retention is kept"]
+    assert sentence.what_now({"ledger": "/l"}, "t", False, True, gone=True) == ["the ledger is /l"]
+
+
 def test_the_fail_line_of_a_topic_of_others_has_words_of_its_own():
-    witness = {**WITNESS, "offset": 7, "records": 1, "reason": "first read at partition 0"}
+    witness = {**WITNESS, "topic": "orders", "offset": 7, "reason": "first read at partition 0"}
     checks = [verdict.Check("duplicate", 2, [witness]).to_json()]
     said = sentence.of_failure("orders", checks, {4: 2}, inspected=True)
     assert said == (

@@ -56,7 +56,12 @@ def conclude(judging: Judge, results: Results) -> int:
         "checks": found,
         "unclear": unclear,
         "what_now": sentence.what_now(
-            vars(judging.options), plan.topic, kind == verdict.PASS, _goes(judging.options, plan)
+            vars(judging.options),
+            plan.topic,
+            kind == verdict.PASS,
+            _goes(judging.options, plan),
+            not results.now,
+            {each.name: each.topic for each in results.probes if each.kept},
         ),
         "counts": {name: counts[name] for name in _told(plan, counts)},
         **_evidence(judging, results),

@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 import shlex
-from typing import Mapping, Sequence
+from typing import Mapping, Optional, Sequence
 
 from flow.judge.verdict import FAIL
 
@@ -33,6 +33,14 @@ _SAYS = {
         "1 consumer group's record is amiss",
         "{n} of consumer groups' records are amiss",
     ),
+    "compaction": (
+        "1 record is not as compaction has it",
+        "{n} records are not as compaction has them",
+    ),
+    "retention": (
+        "1 record is not as retention has it",
+        "{n} records are not as retention has them",
+    ),
     "emptiness": ("nothing could be read", "nothing could be read"),
 }
 # of a topic that somebody else wrote
@@ -57,23 +65,42 @@ def of_failure(
     says = _SAYS_OF_OTHERS if inspected else _SAYS
     named: set = set()  # partitions whose leader was told
     failed = [check for check in checks if check["status"] == FAIL]
-    return f"topic {topic}: {'; '.join(_clause(check, leaders, says, named) for check in failed)}"
+    clauses = [_clause(topic, check, leaders, says, named) for check in failed]
+    return f"topic {topic}: {'; '.join(clauses)}"
 
 
-def _clause(check: dict, leaders: Mapping, says: Mapping[str, tuple], named: set) -> str:
+def _clause(
+    topic: str, check: dict, leaders: Mapping, says: Mapping[str, tuple], named: set
+) -> str:
     one, several = says.get(check["id"], (f"1 of {check['id']}", f"{{n}} of {check['id']}"))
     said = one if check["count"] == 1 else several.format(n=f"{check['count']:,}")
     witnesses = check["witnesses"][:_PLACES]
-    if witnesses and witnesses[0].get("offset") is None:  # a reason is long enough for a line
+    # a reason is long enough for a line
+    if witnesses and (witnesses[0].get("offset") is None or _elsewhere(witnesses[0], topic)):
         witnesses = witnesses[:1]
     places: dict = {}  # where -> offsets there
     for each in witnesses:
+        if _elsewhere(each, topic):
+            places[_of_another_topic(each)] = [each["reason"]]
+            continue
         places.setdefault(_where(each, leaders, named), []).append(_offsets(each))
     parts = [f"{where} {', '.join(each)}".strip() for where, each in places.items()]
-    named |= {each.get("partition") for each in witnesses}
+    named |= {each.get("partition") for each in witnesses if not _elsewhere(each, topic)}
     told = sum(each.get("records") or 1 for each in witnesses)
     more = ", and more" if told < check["count"] else ""
     return f"{said} ({'; '.join(parts)}{more})" if parts else said
+
+
+def _elsewhere(witness: dict, topic: str) -> bool:
+    """Whether it is of another topic than the run's: of a probe's."""
+    return witness.get("topic") not in (None, topic)
+
+
+def _of_another_topic(witness: dict) -> str:
+    """Its topic, partition, broker and offset, as far as it names them; the run's leaders are not that topic's."""
+    told = ("topic", "partition", "broker", "offset")
+    named = [f"{what} {witness[what]}" for what in told if witness.get(what) is not None]
+    return f"{', '.join(named)}:"
 
 
 def _where(witness: dict, leaders: Mapping[int, int], named: set) -> str:
@@ -97,8 +124,16 @@ def _offsets(witness: dict) -> str:
     return f"offset {offset}"
 
 
-def what_now(options: Mapping[str, object], topic: str, passed: bool, removed: bool) -> list:
-    """Sentences: what stays, and the command that judges it again. options: by their names.
+def what_now(
+    options: Mapping[str, object],
+    topic: str,
+    passed: bool,
+    removed: bool,
+    gone: bool = False,
+    probed: Optional[Mapping[str, str]] = None,
+) -> list:
+    """Sentences: what stays, and the command that judges it again. options: by their names; gone: the topic is not
+    there any more; probed: name of a probe -> its topic, of those whose topic stays.
 
     Only options without secrets are repeated: settings of clients and of Spark are named by their file.
     """
@@ -107,8 +142,13 @@ def what_now(options: Mapping[str, object], topic: str, passed: bool, removed: b
     where = ("bootstrap_servers", "ledger", "output", "command_config")
     promised = ("expected_brokers", "replication_factor", "min_isr")
     again = _again(options, "verify", (*where, *promised, "groups", *_SPARK_AND_TIME))
-    told = [f"topic {topic} is kept", f"the ledger is {options.get('ledger')}"]
-    return [*told, f"to judge it again: {again}"]
+    kept = [f"topic {each} of the probe {name} is kept" for name, each in (probed or {}).items()]
+    told = [
+        "" if gone else f"topic {topic} is kept",
+        *kept,
+        f"the ledger is {options.get('ledger')}",
+    ]
+    return [*filter(None, told), *([] if gone else [f"to judge it again: {again}"])]
 
 
 def what_now_of_others(options: Mapping[str, object], topic: str, passed: bool) -> list:
