@@ -32,6 +32,7 @@ from flow.record.partition import Partition
 from flow.steps import modes, planning, starting, task
 from flow.steps import options as steps_options
 from flow.write import client_settings, ending, notes, produce
+from py4j.protocol import Py4JNetworkError
 
 from tests.support import verdicts
 from tests.support.outside import wait_until
@@ -1455,9 +1456,27 @@ def test_spark_that_has_shut_itself_down_is_no_fault_of_the_job(tmp_path, said):
     assert not list(tmp_path.iterdir())
 
 
+@pytest.mark.parametrize(
+    "error",
+    [
+        ConnectionRefusedError(111, "Connection refused"),
+        ConnectionResetError(104, "Connection reset by peer"),
+        Py4JNetworkError("Answer from Java side is empty"),
+    ],
+    ids=lambda error: type(error).__name__,
+)
+def test_a_java_that_is_gone_is_no_broker(tmp_path, error):
+    remedy = "Java ended while it worked; see whether the kernel killed it"
+    memory = "more memory"
+    why = failure.with_remedy(error, "see to that")
+    assert why.startswith(remedy) and memory in why and "flow_validation_spark_settings" in why
+    told = failure.sentence(error, str(tmp_path))
+    assert told.startswith(f"Spark ended while it worked: {remedy}") and memory in told
+    assert "brokers" not in why + told and not list(tmp_path.iterdir())
+
+
 def test_a_ledger_that_java_cannot_take_back_any_more_is_told(capsys, monkeypatch):
     """Ctrl-C ends Java, by which alone it can be reached."""
-    from py4j.protocol import Py4JNetworkError
 
     class Gone:
         def __getattr__(self, _name):

@@ -131,11 +131,15 @@ def test_a_proof_that_was_asked_for_and_forbidden_is_none(inventory):
     [
         ("--rate must be from 0 to 1, not 2", "Remedy: do what it says."),
         ("no answer from the cluster at h:1: Timed out", "Remedy: see with playbooks/status.yml"),
+        # as Spark could not work any more; what others say beside it is no broker, either
+        ("Spark could not read the topic: Java ended while it worked", "Remedy: do what it says."),
     ],
 )
 def test_brokers_are_suspected_only_where_they_may_be_the_cause(inventory, sentence, words):
     inventory.interpreter.write_text(
-        INTERPRETER.split("for word")[0] + f"echo 'could not run: {sentence}' >&2\nexit 3\n"
+        INTERPRETER.split("for word")[0]
+        + "echo 'ConnectionRefusedError: [Errno 111] Connection refused' >&2\n"
+        + f"echo 'could not run: {sentence}' >&2\nexit 3\n"
     )
     judged, said = inventory.validate("--limit", "kA", code=2)
     said = " ".join(said.split())

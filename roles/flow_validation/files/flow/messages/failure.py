@@ -96,7 +96,11 @@ _REMEDIES = (
         r"cancellation of all jobs",  # by engine.executors.minded
         "Spark has had no executor any more: see its master's page and the executors' logs",
     ),
-    (r"hs_err_pid", "then give Spark or this machine more memory"),
+    (
+        r"hs_err_pid",
+        "then give Spark (spark.driver.memory; --spark-config, flow_validation_spark_settings) or this machine more"
+        " memory",
+    ),
     (
         rf"ExecutorLost|executor lost|Python worker exited|Answer from Java side|{_GONE_WORDS}",
         _WHY_GONE,
@@ -108,6 +112,14 @@ _REMEDIES = (
 )
 
 
+def _java_is_gone(error: BaseException) -> bool:
+    """Whether nobody answers where Spark's Java was: the driver itself has no other connection, since librdkafka makes
+    exceptions of its own.
+    """
+    of_py4j = any(each.__name__ == "Py4JNetworkError" for each in type(error).__mro__)
+    return of_py4j or isinstance(error, ConnectionError)
+
+
 def with_remedy(error: BaseException, otherwise: str) -> str:
     """Part of a sentence: why Spark could not do its work, and what to do about it; `otherwise` where that
     cannot be told by what was said.
@@ -115,6 +127,8 @@ def with_remedy(error: BaseException, otherwise: str) -> str:
     text = str(error)
     if full := spark_disk_is_full(error):
         return full
+    if _java_is_gone(error):  # whose words are those of a broker that is gone, too
+        text = stack_trace.JAVA_GONE
     why = stack_trace.reason(text)
     for place in (why, text):  # what led to it may say more
         for words, remedy in _REMEDIES:
@@ -152,7 +166,7 @@ def sentence(error: BaseException, directory: str) -> str:
         return f"{error.filename} cannot be used ({error.strerror}); give another directory"
     if full := spark_disk_is_full(error):
         return f"{full}, then run it again"
-    if _SPARK_GONE.search(str(error)):
+    if _java_is_gone(error) or _SPARK_GONE.search(str(error)):
         return f"Spark ended while it worked: {with_remedy(error, _WHY_GONE)}, then run it again"
     what = f"{type(error).__name__}: {stack_trace.reason(str(error))}"
     told = f"the job itself failed ({what}), which says nothing about the cluster"

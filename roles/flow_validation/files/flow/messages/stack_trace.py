@@ -13,7 +13,7 @@ _WORKER_GONE = re.compile(r"Python worker exited unexpectedly[^.:\n]*")
 _CAUSE = re.compile(r"^Caused by: (.+)", re.MULTILINE)
 # Py4J's own first line names a method of Spark; what Java says comes after it, if Java still answers.
 _CALL = re.compile(r"\s*An error occurred while calling \S+\s*(?:: )?")
-_JAVA_GONE = (
+JAVA_GONE = (
     "Java ended while it worked; see whether the kernel killed it (memory), or its hs_err_pid*.log"
 )
 
@@ -35,7 +35,7 @@ def reason(text: str) -> str:
         found = causes[-1]
     elif call := _CALL.match(text):
         said = text[call.end() :]
-        found = first_line(said.lstrip()) if said.strip() else _JAVA_GONE
+        found = first_line(said.lstrip()) if said.strip() else JAVA_GONE
     else:
         found = first_line(text.lstrip())
     return found.strip()[:_LONGEST]
