@@ -31,6 +31,7 @@ from flow.record.ledger import Attempt, Row
 from flow.record.partition import Partition
 from flow.steps import modes, planning, starting, task
 from flow.steps import options as steps_options
+from flow.steps import writing as steps_writing
 from flow.write import client_settings, ending, notes, produce
 from py4j.protocol import Py4JNetworkError
 
@@ -982,6 +983,44 @@ def test_what_was_written_again_after_a_run_was_killed_is_certain(monkeypatch, e
 def attempt_of(**more):
     known = {"run_id": "ab" * 16, "acked": {0: [[0, 4, 0, 4]], 12: [[0, 2, 7, 9]]}}
     return Attempt(0, 3, False, {0: 10, 12: 9}, **{**known, **more})
+
+
+@pytest.mark.parametrize(
+    ("shown", "late", "looks", "acked", "unknown"),
+    [
+        ("whole", None, 0, 8, 12),
+        ("open", "whole", 1, 8, 12),
+        ("nothing", "whole", 1, 8, 12),
+        ("open", None, 35, 8, 12),
+        ("nothing", None, 35, 0, 20),
+    ],
+)
+def test_what_a_task_has_written_is_never_said_to_be_of_nobody(
+    tmp_path, shown, late, looks, acked, unknown
+):
+    """Spark has seen it end; a shared directory shows its last note late, or not at all."""
+    files.new_ledger(str(tmp_path))
+    kept, slept = notes.notes_of({"directory": str(tmp_path / "_attempts")}), []
+    acknowledged = {0: [[0, 4, 0, 4]], 1: [[0, 2, 0, 2]]}
+    of = {
+        "open": Attempt(0, 3, False, {0: 6, 1: 6}, acknowledged, run_id="ab" * 16),
+        "whole": Attempt(0, 3, True, {0: 10, 1: 10}, acknowledged, run_id="ab" * 16),
+    }
+
+    def show(name):
+        if name in of:
+            kept.save(of[name])
+
+    show(shown)
+    sleep = lambda seconds: (slept.append(seconds), show(late))  # noqa: E731
+    plan = plan_of(produce_error=None)
+    (found,) = steps_writing._attempts(str(tmp_path), plan, [(0, 3)], sleep)
+    assert len(slept) == looks and sum(slept) in (0, 2, 70)
+    counts = ledger.counts(found.rows())
+    assert (counts["acked"], counts["unknown"]) == (acked, unknown)
+    assert bool(plan.produce_error) is (looks == 35)
+    known = steps_writing._attempts(str(tmp_path), plan, [], sleep)
+    assert [each.attempt for each in known] == [3] * (shown != "nothing" or late is not None)
 
 
 def edited(path, change):

@@ -199,7 +199,7 @@ def _defaults() -> bytes:
 
 
 def properties(settings: dict) -> str:
-    """Settings as java.util.Properties reads them, whatever is in them; one that came before by that name is replaced."""
+    """Settings as java.util.Properties reads them, whatever is in them; an earlier one of that name is replaced."""
     return "".join(f"{_escaped(key)}={_escaped(value)}\n" for key, value in settings.items())
 
 

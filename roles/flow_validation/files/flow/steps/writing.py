@@ -5,15 +5,17 @@
 from __future__ import annotations
 
 import os
-from dataclasses import asdict
+import time
+from dataclasses import asdict, replace
 from functools import partial
+from typing import Callable
 
 from flow.engine import executors
 from flow.messages import progress, stack_trace, stopping
 from flow.messages.failure import CannotRun, with_remedy
 from flow.messages.output import write_json
 from flow.prepare import client, leadership
-from flow.record import complaints, files, place
+from flow.record import complaints, files, ledger, place
 from flow.steps.starting import Run
 from flow.steps.stopwatch import Stopwatch
 from flow.steps.task import read_file, task_of
@@ -21,6 +23,9 @@ from flow.write import notes
 from flow.write.ending import ending
 from flow.write.outcomes import all_refused
 from flow.write.produce import produce as produce_task
+
+# For notes that a shared directory shows late; NFS keeps a listing for a minute.
+_LOOK_SECONDS, _LOOKS = 2.0, 35
 
 
 def _relaying(spark, ledger: str):
@@ -52,8 +57,9 @@ def write_records(run: Run, options, watch: Stopwatch) -> tuple:
 
         context = TaskContext.get()
         assert context is not None  # this runs in a task
-        produce_task(task, number, context.taskAttemptId())
-        return [number]
+        repeated = context.attemptNumber() > 0
+        produce_task({**task, "repeated": repeated}, number, context.taskAttemptId())
+        return [(number, context.taskAttemptId())]
 
     def acknowledged() -> int:
         attempts = files.load_attempts(options.ledger, parts=False)
@@ -70,10 +76,10 @@ def write_records(run: Run, options, watch: Stopwatch) -> tuple:
         _relaying(spark, options.ledger) as relay,
     ):
         task.update(relay)
-        failed = "none began; run it again"
+        failed, ended = "none began; run it again", []
         numbers = spark.sparkContext.parallelize(range(plan.producers), plan.producers)
         try:
-            numbers.mapPartitionsWithIndex(one).collect()
+            ended = numbers.mapPartitionsWithIndex(one).collect()
         except Exception as error:  # what the attempts wrote down so far is still worth judging
             stopping.check()
             plan.produce_error = stack_trace.reason(str(error))
@@ -84,11 +90,16 @@ def write_records(run: Run, options, watch: Stopwatch) -> tuple:
     run.leaders.note(leadership.standing(plan.after))
     plan.elections = [asdict(each) for each in run.leaders.elections]
     plan.leadership = run.leaders.told()
-    attempts = files.load_attempts(options.ledger, run_id=plan.run_id)
+    attempts = _attempts(options.ledger, plan, ended)
     rows = [row for attempt in attempts for row in attempt.rows()]
     plan.ledger_rows, plan.ledger_digest = len(rows), files.digest(rows)
     files.save_plan(options.ledger, plan)
     if not attempts:
+        if _has_grown(plan):
+            raise CannotRun(
+                f"topic {plan.topic} has grown, and no produce task has left a note in the ledger {options.ledger}:"
+                f" see that all executors share that directory; {failed}"
+            )
         run.traces.written, run.traces.refused = False, plan.run_id
         raise CannotRun(f"no produce task could start: {failed}")
     if why := _why_untaken(plan, rows, attempts):
@@ -97,14 +108,55 @@ def write_records(run: Run, options, watch: Stopwatch) -> tuple:
     return rows, attempts
 
 
+def _attempts(
+    ledger_of: str, plan: files.Plan, ended: list, sleep: Callable[[float], None] = time.sleep
+) -> list:
+    """All ledger.Attempts. ended: (producer, attempt) of those that Spark has seen end: each has noted all it knows.
+
+    A directory that machines share may show a note late. What is not shown at all makes records unknown, and no
+    violation: nobody else could have written them.
+    """
+    wanted = set(ended)
+    for _look in range(_LOOKS):
+        if not _open(files.load_attempts(ledger_of, run_id=plan.run_id, parts=False), wanted):
+            break
+        sleep(_LOOK_SECONDS)
+    attempts = files.load_attempts(ledger_of, run_id=plan.run_id)
+    missing = _open(attempts, wanted)
+    if not missing:
+        return attempts
+    if not plan.produce_error:
+        plan.produce_error = (
+            f"the last notes of {len(missing)} of its tasks are not in {ledger_of}; see that this machine and all"
+            " executors share it"
+        )
+    known = {(each.producer, each.attempt): each for each in attempts}
+    for producer, attempt in sorted(missing):
+        share = ledger.share(plan.partitions, plan.producers, producer, plan.records)
+        none = ledger.Attempt(producer, attempt, False, share, run_id=plan.run_id)
+        last = known.get((producer, attempt), none)
+        known[producer, attempt] = replace(last, planned=share)
+    return list(known.values())
+
+
+def _open(attempts: list, ended: set) -> set:
+    """Which (producer, attempt) of those that have ended have not noted that."""
+    return ended - {(each.producer, each.attempt) for each in attempts if each.complete}
+
+
+def _has_grown(plan: files.Plan) -> bool:
+    """Whether anything was appended since the first write, by whomever."""
+    return any(plan.after.get(n, place).end != place.end for n, place in plan.before.items())
+
+
 def _why_untaken(plan: files.Plan, rows: list, attempts: list) -> str:
     """The sentence for a run of which the cluster has taken nothing for certain, and that knows why; else ""."""
     error = complaints.cause(complaints.errors(attempts))
     right = complaints.missing_right(error, plan.topic)
     refused = all_refused(rows)
     # of what the client took, and never sent for want of a right, no report says so
-    grown = any(plan.after.get(n, place).end != place.end for n, place in plan.before.items())
-    if right and (refused or not (grown or any(each.acknowledged for each in attempts))):
+    taken = _has_grown(plan) or any(each.acknowledged for each in attempts)
+    if right and (refused or not taken):
         return f"no record was taken, since this user lacks a right ({error}); allow it {right}"
     if refused:
         return (
