@@ -241,3 +241,18 @@ def test_a_run_for_a_while_tells_latencies_and_who_led(spark, cluster, tmp_path)
     metrics = (tmp_path / "verdict.prom").read_text()
     assert "kafkaops_flow_acknowledgement_latency_seconds{" in metrics
     assert (tmp_path / "verdict.junit.xml").read_text().startswith("<?xml")
+
+
+@pytest.mark.parametrize(
+    ("repeated", "end", "waits"),
+    [(False, None, True), (False, 50, True), (True, None, True), (True, 50, False)],
+)
+def test_a_repeated_attempt_hurries_when_all_others_end(repeated, end, waits):
+    """It has begun with the first record again, hours behind them."""
+    waited = []
+    pace = SimpleNamespace(sent=lambda *_more: None, left=lambda _now: 0.01 * (not waited))
+    task = SimpleNamespace(
+        _pace=pace, _settings={"repeated": repeated}, _end=end, _listen=waited.append
+    )
+    produce._Task._keep_the_rate(task, [(0, range(9))])
+    assert bool(waited) is waits

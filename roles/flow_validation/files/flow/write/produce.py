@@ -41,8 +41,8 @@ def produce(settings: dict, producer_number: int, attempt_number: int) -> Attemp
     records, record_size, delivery_timeout (seconds), transaction_records (of a partition in each
     transaction; 0: no transactions), transaction_timeout (seconds), directory (for the attempts'
     files) or relay (see write.notes), files (setting of the client -> text of what it names, on
-    another machine), rate (records a second of this task, 0: as fast as it goes). With a rate the run may be
-    ended early, by the file END.
+    another machine), rate (records a second of this task, 0: as fast as it goes), repeated (whether an earlier
+    attempt at the task has failed). With a rate the run may be ended early, by the file END.
     The file is written before the first record, so that an attempt that is killed is known to have
     run; whatever it sent since its last save is unknown, not phantom.
     """
@@ -75,6 +75,7 @@ class _Task:
         self._error = KafkaException
         self._epochs: set = set()  # (producer id, epoch) of what was sent
         self._ended = False  # by a fatal error
+        self._end: Optional[int] = None  # what END says, if it is there
         self._told = 0  # times that the client told them
         self._statistics = ""  # what it told last
         client = client_settings(settings, producer_number)
@@ -116,7 +117,7 @@ class _Task:
         """The turns as far as the run goes; nothing where it has ended."""
         if not self._rate:
             return turns
-        end = self._notes.end()
+        end = self._end = self._notes.end()
         if end is not None:
             # Never less than what is sent already: those records must be judged.
             end = max(end, self._state.position)
@@ -130,8 +131,10 @@ class _Task:
         return turns
 
     def _keep_the_rate(self, turns: list) -> None:
-        """Wait until the next records may be sent behind these."""
-        if self._pace is None:
+        """Wait until the next records may be sent behind these. A repeated attempt begins with the first record again:
+        when all others end, it goes on as fast as it can, or the run would last so much longer.
+        """
+        if self._pace is None or (self._settings.get("repeated") and self._end is not None):
             return
         self._pace.sent(sum(len(s) for _p, s in turns), time.monotonic())
         while (left := self._pace.left(time.monotonic())) > 0:
