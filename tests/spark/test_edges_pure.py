@@ -787,9 +787,53 @@ def test_what_is_wrong_with_who_asks_is_no_violation_of_a_listener(name, said, o
 )
 def test_a_name_that_is_not_known_here_is_no_violation_and_a_refused_port_is_one(servers, own):
     there = listeners.Listener("L", {"bootstrap.servers": servers})
-    tried = listeners.exercise([there], "c", "t", {1: 0}, 2)
+    tried = listeners.exercise([there], "c", "t", {1: 0}, 2, lambda: [1])
     found = (listeners.troubles(tried), listeners.unclear(tried))
     assert [len(each) for each in found] == [not own, own]
+
+
+@pytest.mark.parametrize(
+    ("told", "registered", "trouble", "own"),
+    [
+        ([[1], [1, 2]], [1, 2], None, False),  # broker 2 has just started
+        ([[1]], [1, 2], "its clients are not told of it", False),
+        ([[1]], [1], "broker 2 has left the cluster meanwhile", True),
+    ],
+)
+def test_a_listener_has_time_to_learn_of_a_broker_that_is_there(
+    monkeypatch, told, registered, trouble, own
+):
+    answers = iter(told)
+
+    class Asking:
+        """A client that is told of these brokers, one answer after another; the last one for ever."""
+
+        last: list = []
+
+        def __init__(self, *_more, **_settings):
+            pass
+
+        def list_topics(self, _topic, timeout):
+            self.last = next(answers, self.last)
+            of = {n: SimpleNamespace(host="h", port=n) for n in self.last}
+            return SimpleNamespace(cluster_id="c", brokers=of)
+
+        poll = close = lambda *_more: None
+
+    monkeypatch.setattr("confluent_kafka.Consumer", Asking)
+    monkeypatch.setattr(listeners, "_AGAIN_SECONDS", 0.01)
+    monkeypatch.setattr(
+        listeners._Trial, "_write", lambda _self, _topic, asked: (dict.fromkeys(asked, 0), {})
+    )
+    monkeypatch.setattr(listeners._Trial, "_read", lambda _self, _topic, offsets: set(offsets))
+    there = listeners.Listener("L", {"bootstrap.servers": "h:1"})
+    (entry,) = listeners.exercise([there], "c", "t", {1: 0, 2: 1}, 0.3, lambda: registered)
+    found = {each["broker"]: (each["trouble"], each["unclear"]) for each in entry["brokers"]}
+    assert found == {1: (None, False), 2: (trouble, own)}
+    assert [bool(listeners.troubles([entry])), bool(listeners.unclear([entry]))] == [
+        bool(trouble) and not own, own
+    ]  # fmt: skip
+    assert "--listener-config" not in str(listeners.unclear([entry]))
 
 
 # -- what a refused run leaves

@@ -72,7 +72,7 @@ def test_a_listener_of_another_cluster_is_no_listener(cluster):
     from flow.prepare.listeners import Listener, exercise, troubles
 
     there = Listener("ELSEWHERE", {"bootstrap.servers": cluster.bootstrap_servers})
-    tried = exercise([there], "of-this-cluster", "any", {1: 0}, 10)
+    tried = exercise([there], "of-this-cluster", "any", {1: 0}, 10, lambda: [1])
     (witness,) = troubles(tried)
     assert "it leads to another cluster" in witness["reason"]
 
@@ -97,7 +97,7 @@ def test_a_record_that_was_sent_twice_is_there_once(cluster):
     awake = threading.Timer(4, lambda: [broker.signal(signal.SIGCONT) for broker in brokers])
     awake.start()  # before their sessions with ZooKeeper end
     try:
-        tried = exercise([Listener("SLOW", here)], cluster_id, topic, {1: 0}, 30)
+        tried = exercise([Listener("SLOW", here)], cluster_id, topic, {1: 0}, 30, lambda: [1])
     finally:
         awake.join()
         make_whole(cluster)

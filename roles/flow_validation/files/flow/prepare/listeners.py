@@ -10,13 +10,18 @@ these listeners to each broker and back, before the run's first.
 from __future__ import annotations
 
 import re
+import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Iterator
+from typing import Callable, Collection, Iterator
 
 from flow.messages.librdkafka import LastError, quiet_logger
 from flow.prepare import consuming
 from flow.prepare.cluster import addresses_of
+
+# For brokers that another one has not heard of yet, since they have just started.
+_BROKERS_SECONDS = 15
+_AGAIN_SECONDS = 0.5
 
 
 @dataclass(frozen=True)
@@ -27,17 +32,24 @@ class Listener:
     settings: dict
 
 
-def exercise(listeners: list, cluster_id: str, topic: str, leaders: dict, timeout: float) -> list:
+def exercise(
+    listeners: list,
+    cluster_id: str,
+    topic: str,
+    leaders: dict,
+    timeout: float,
+    registered: Callable[[], Collection[int]],
+) -> list:
     """What became of each listener, as verdict.json has it:
     [{name, bootstrap_servers, brokers: [{broker, address, trouble (None: none), unclear}], trouble, unclear}];
     unclear: the trouble is of who asks, and says nothing about the cluster.
 
-    leaders: broker -> a partition of `topic` that it leads. No step takes longer than `timeout`
-    seconds.
+    leaders: broker -> a partition of `topic` that it leads. registered: asks the run's own listener for the brokers that
+    are there: of others a listener need not know. No step takes longer than `timeout` seconds.
     """
     with ThreadPoolExecutor(max(1, len(listeners))) as pool:
         tried = [
-            pool.submit(_Trial(each, timeout).result, cluster_id, topic, leaders)
+            pool.submit(_Trial(each, timeout).result, cluster_id, topic, leaders, registered)
             for each in listeners
         ]
         return [each.result() for each in tried]
@@ -80,14 +92,14 @@ class _Trial:
         self._listener, self._timeout = listener, timeout
         self._heard = Heard()
 
-    def result(self, cluster_id: str, topic: str, leaders: dict) -> dict:
+    def result(self, cluster_id: str, topic: str, leaders: dict, registered: Callable) -> dict:
         """The listener's entry of verdict.json."""
         from confluent_kafka import KafkaException
 
         servers = self._listener.settings["bootstrap.servers"]
         entry = {"name": self._listener.name, "bootstrap_servers": servers, "brokers": []}
         try:
-            addresses = self._addresses(cluster_id, topic)
+            addresses = self._addresses(cluster_id, topic, leaders)
             troubles = self._pass_through(topic, leaders, addresses)
         except LookupError as error:
             return {**entry, "trouble": str(error), "unclear": False}
@@ -95,10 +107,13 @@ class _Trial:
             self._heard_of(error.args[0])
             said = self._heard.beside(error.args[0].str())
             return {**entry, "trouble": said, "unclear": self._heard.of_the_client("")}
-        brokers = []
+        brokers: list = []
+        there = registered() if troubles else leaders
         for broker in sorted(leaders):
             address, trouble = addresses.get(broker), troubles.get(broker)
             own = bool(trouble and address and self._heard.of_the_client(address))
+            if trouble and broker not in there:
+                trouble, own = f"broker {broker} {_LEFT}", True
             found = {"broker": broker, "address": address, "trouble": trouble, "unclear": own}
             brokers.append(found)
         return {**entry, "brokers": brokers, "trouble": None, "unclear": False}
@@ -111,15 +126,23 @@ class _Trial:
     def _settings(self, **more) -> dict:
         return {**self._listener.settings, "error_cb": self._heard, **more}
 
-    def _addresses(self, cluster_id: str, topic: str) -> dict:
-        """broker -> address that the listener's clients are told; LookupError if it is another
-        cluster's.
+    def _addresses(self, cluster_id: str, topic: str, wanted: Collection[int]) -> dict:
+        """broker -> address that the listener's clients are told, as soon as these are all told; LookupError if it
+        is another cluster's.
         """
         from confluent_kafka import Consumer
 
+        deadline = time.monotonic() + min(_BROKERS_SECONDS, self._timeout)
         asking = Consumer(self._settings(**{"group.id": "none"}), logger=quiet_logger())
         try:
             found = asking.list_topics(topic, timeout=self._timeout)
+            while (
+                found.cluster_id == cluster_id
+                and not set(wanted) <= set(found.brokers)
+                and time.monotonic() < deadline
+            ):
+                time.sleep(_AGAIN_SECONDS)
+                found = asking.list_topics(topic, timeout=self._timeout)
         finally:
             asking.poll(0)  # serves error_cb
             asking.close()
@@ -195,6 +218,11 @@ class _Trial:
         return came
 
 
+_LEFT = "has left the cluster meanwhile"
+_WHEN_IT_IS_BACK = "run it again when that broker is back"
+_SEE_TO_THE_CLIENT = "see the --listener-config and its rights, and that the name is known here"
+
+
 def troubles(listeners: list) -> list:
     """Witnesses of the check coverage, from entries of verdict.json."""
     return [
@@ -205,7 +233,7 @@ def troubles(listeners: list) -> list:
 def unclear(listeners: list) -> list:
     """Sentences about what who asks could not try, from entries of verdict.json."""
     return [
-        f"{reason}; see the --listener-config and its rights, and that the name is known here"
+        f"{reason}; {_WHEN_IT_IS_BACK if reason.endswith(_LEFT) else _SEE_TO_THE_CLIENT}"
         for _broker, reason, own in _told(listeners)
         if own
     ]

@@ -187,7 +187,14 @@ def _first_positions(
     placed = cluster.positions(topic, wait=options.timeout)  # by a broker that knows the topic
     leaders = {place.leader: number for number, place in placed.items()}
     traces.ends = None
-    tried = listeners.exercise(others, described.cluster_id, topic, leaders, options.timeout)
+    tried = listeners.exercise(
+        others,
+        described.cluster_id,
+        topic,
+        leaders,
+        options.timeout,
+        lambda: cluster.describe().brokers,
+    )
     before = cluster.positions(topic, wait=options.timeout)
     traces.ends = {number: position.end for number, position in before.items()}
     return tried, before
