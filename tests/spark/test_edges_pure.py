@@ -32,6 +32,7 @@ from flow.record.partition import Partition
 from flow.steps import modes, planning, starting, task
 from flow.steps import options as steps_options
 from flow.steps import writing as steps_writing
+from flow.steps.stopwatch import Stopwatch
 from flow.write import client_settings, ending, notes, produce
 from py4j.protocol import Py4JNetworkError
 
@@ -81,6 +82,38 @@ def judging(asked, plan=None, **options):
 
 class Reached(Exception):
     """The test has seen what it looks for."""
+
+
+# -- a transaction that nobody ends
+
+
+@pytest.mark.parametrize(
+    ("told", "limit"),
+    [
+        ({1: "10000", 2: "500"}, 130 + 30 + 20),
+        ({1: "60000"}, 130 + 30 + 120),
+        ({}, None),  # nobody tells
+    ],
+)
+def test_a_transaction_is_called_hanging_when_brokers_must_have_looked_twice(told, limit):
+    name, waited = "transaction.abort.timed.out.transaction.cleanup.interval.ms", []
+
+    def stable_ends(_topic, seconds, _upto):
+        waited.append(seconds)
+        return {0: 9}, {0: 4}
+
+    asked = SimpleNamespace(
+        stable_ends=stable_ends,
+        settings_of_brokers=lambda _brokers, names, _seconds: {n: {names[0]: v} for n, v in told.items()},
+    )  # fmt: skip
+    plan = plan_of(transaction_records=5, transaction_timeout=130.0)
+    of_it = dataclasses.replace(judging(asked, plan), watch=Stopwatch())
+    if limit is None:
+        with pytest.raises(CannotRun, match=rf"open after 180 s.*{name}.*DescribeConfigs"):
+            of_it._hanging()
+        return
+    (witness,) = of_it._hanging()
+    assert waited == [limit] and witness["partition"] == 0 and f"{limit}" in witness["reason"]
 
 
 # -- a topic that is not to be seen

@@ -22,6 +22,7 @@ LETTING_GO = (POLICY, *SETTINGS)  # by which a topic lets go of records
 # Checks that fail where a topic forgets, by its settings, records that stand between others.
 OF_FORGETTING = ("loss", "gap", "atomicity", "continuity", "emptiness")
 LONGEST_TRANSACTION = "transaction.max.timeout.ms"
+LOOKS_FOR_TRANSACTIONS = "transaction.abort.timed.out.transaction.cleanup.interval.ms"
 OFFSETS_MINUTES = "offsets.retention.minutes"
 _LEAST_OFFSETS_MINUTES = 1  # that brokers allow
 _NEARLY = 0.9  # of what a partition may have

@@ -18,10 +18,12 @@ from flow.prepare import java_admin, leadership, listeners, room
 from flow.prepare.cluster import GONE, HIDDEN, MIN_ISR, TIMESTAMP_TYPE
 from flow.record import files, ledger, schema, timing, transactions
 
-# Seconds beyond transaction.timeout.ms, until a transaction must have been aborted by the cluster.
+# Seconds beyond transaction.timeout.ms and two looks of the brokers, until they must have aborted a transaction.
 _TRANSACTION_GRACE = 30
 # What a broker allows by default (transaction.max.timeout.ms), in milliseconds.
 _LONGEST_TRANSACTION_MS = 900_000
+# How often a broker looks for transactions that nobody ends, by default.
+_LOOKS_FOR_TRANSACTIONS_MS = 10_000
 # Between the plan of a run and its first record: Spark may have to wait for its executors.
 _BEGINNING_SECONDS = 600
 # For what no broker knows that was asked: brokers that have just started learn of partitions one by one.
@@ -367,33 +369,44 @@ class Judge:
         """Witnesses of transactions that nobody ends. CannotRun if others may be writing them."""
         topic = self.plan.topic
         with self.watch.step("wait for open transactions"):
-            # of a producer that died the cluster ends them after a while, and looks every 10 s
-            limit = self.plan.transaction_timeout + _TRANSACTION_GRACE
+            # of a producer that died the cluster ends them after a while, and looks every so often
+            looks = self._of_brokers(expiry.LOOKS_FOR_TRANSACTIONS)
+            every = max(looks, default=_LOOKS_FOR_TRANSACTIONS_MS) / 1000
+            grace = _TRANSACTION_GRACE + 2 * every
+            limit = self.plan.transaction_timeout + grace
             # where others write, there may always be an open one behind the run's own records
             upto = {n: was.end for n, was in self.plan.after.items()} if self._shared else None
             ends, stable = self.cluster.stable_ends(topic, limit, upto)
         found = transactions.still_open(ends, stable, limit)
+        if found and not looks:
+            raise CannotRun(
+                f"{_open_at(found[0], limit)}, and hides the run's records behind it, and no broker tells how often it ends"
+                f" such ones ({expiry.LOOKS_FOR_TRANSACTIONS}); allow this user DescribeConfigs on the cluster, then"
+                f" `job.py verify --ledger {self.options.ledger}` judges the run"
+            )
         if not (found and self._shared):
             return found
         longest, age = self._longest_transaction(), self._age_seconds()
         begun_before = age - self.plan.produce_seconds - _BEGINNING_SECONDS
         # whoever began it, it must be over
-        if upto and begun_before > longest + _TRANSACTION_GRACE:
+        if upto and begun_before > longest + grace:
             return found
-        first = found[0]
         raise CannotRun(
-            f"a transaction that begins at offset {first['offset']} of partition {first['partition']} is open"
-            f" after {limit:.0f} s, and hides the run's records behind it. Others write to {topic}, and the"
+            f"{_open_at(found[0], limit)}, and hides the run's records behind it. Others write to {topic}, and the"
             f" brokers let a transaction take {longest:.0f} s: when it has ended,"
             f" `job.py verify --ledger {self.options.ledger}` judges the run; or give a topic of its own"
         )
 
     def _longest_transaction(self) -> float:
         """Seconds that brokers let a transaction take."""
-        names, brokers = (expiry.LONGEST_TRANSACTION,), list(self.plan.brokers)
-        told = self.cluster.settings_of_brokers(brokers, names, _SETTINGS_SECONDS)
-        values = [int(each[names[0]]) for each in told.values() if each.get(names[0])]
-        return max(values, default=_LONGEST_TRANSACTION_MS) / 1000
+        told = self._of_brokers(expiry.LONGEST_TRANSACTION)
+        return max(told, default=_LONGEST_TRANSACTION_MS) / 1000
+
+    def _of_brokers(self, name: str) -> list:
+        """The values of this setting, a number, at the brokers that tell it."""
+        brokers = list(self.plan.brokers)
+        told = self.cluster.settings_of_brokers(brokers, (name,), _SETTINGS_SECONDS)
+        return [int(each[name]) for each in told.values() if each.get(name)]
 
     def _deliveries(self, now: dict) -> dict:
         """group -> continuity.Delivery."""
@@ -719,6 +732,12 @@ def _is_wrong(name: str, found: Results) -> bool:
 def _settings_of(why: dict) -> str:
     """The settings of expiry.reasons, in words."""
     return " and ".join(sorted(set(why.values())))
+
+
+def _open_at(witness: dict, limit: float) -> str:
+    """Part of a sentence about a transaction that nobody has ended so long."""
+    where = f"offset {witness['offset']} of partition {witness['partition']}"
+    return f"a transaction that begins at {where} is open after {limit:.0f} s"
 
 
 def _of_lost(attempts: list) -> list:

@@ -44,8 +44,8 @@ def exercise(
     [{name, bootstrap_servers, brokers: [{broker, address, trouble (None: none), unclear}], trouble, unclear}];
     unclear: the trouble is of who asks, and says nothing about the cluster.
 
-    leaders: broker -> a partition of `topic` that it leads. registered: asks the run's own listener for the brokers that
-    are there: of others a listener need not know. No step takes longer than `timeout` seconds.
+    leaders: broker -> a partition of `topic` that it leads. registered: asks the run's own listener for the brokers
+    that are there: of others a listener need not know. No step takes longer than `timeout` seconds.
     """
     with ThreadPoolExecutor(max(1, len(listeners))) as pool:
         tried = [
