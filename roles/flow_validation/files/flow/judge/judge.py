@@ -380,9 +380,9 @@ class Judge:
         found = transactions.still_open(ends, stable, limit)
         if found and not looks:
             raise CannotRun(
-                f"{_open_at(found[0], limit)}, and hides the run's records behind it, and no broker tells how often it ends"
-                f" such ones ({expiry.LOOKS_FOR_TRANSACTIONS}); allow this user DescribeConfigs on the cluster, then"
-                f" `job.py verify --ledger {self.options.ledger}` judges the run"
+                f"{_open_at(found[0], limit)}, and hides the run's records behind it. No broker tells how often"
+                f" it looks for them ({expiry.LOOKS_FOR_TRANSACTIONS}): allow this user DescribeConfigs on the cluster,"
+                f" then `job.py verify --ledger {self.options.ledger}` judges the run"
             )
         if not (found and self._shared):
             return found
