@@ -490,6 +490,22 @@ def test_a_signal_leaves_java_to_who_has_something_to_take_back(monkeypatch):
     assert told[3:] == ["called off"]
 
 
+@pytest.mark.parametrize(("verdict_of", "code"), [("pass", 0), ("fail", 1), ("inconclusive", 2)])
+def test_a_signal_behind_the_verdict_does_not_take_it_back(tmp_path, verdict_of, code):
+    step_of = f"""
+from flow.present import conclusion
+from tests.support import verdicts
+document = {{**verdicts.passing(), "verdict": {verdict_of!r}}}
+conclusion.say = lambda _line: os.kill(os.getpid(), signal.SIGTERM)
+conclusion.publish(options.output, "verdict", document, "report.html", "<p>")
+"""
+    checkout = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+    known, said = step(tmp_path, step_of, before=f"sys.path.insert(0, {checkout!r})")
+    assert known == code, said
+    assert said == "note: the verdict was written before the end: SIGTERM came behind it\n"
+    assert json.loads((tmp_path / "verdict.json").read_text())["verdict"] == verdict_of
+
+
 def test_a_signal_while_traces_are_taken_back_leaves_nothing_unsaid(tmp_path):
     step_of = """
 from flow.prepare.traces import Traces

@@ -88,7 +88,24 @@ def test_every_verdict_is_a_suite_of_its_checks(make):
     assert set(failed) == bad and int(suite.get("failures")) == len(bad)
     assert all("reason " in text for text in failed.values())
     open_ = [case for case in cases if case.find("error") is not None]
-    assert bool(open_) == (document["verdict"] == "inconclusive") == (suite.get("errors") == "1")
+    left = document["verdict"] == "inconclusive" or bool(document["unclear"])
+    assert bool(open_) == left == (suite.get("errors") == "1")
+
+
+def test_what_stayed_open_beside_a_violation_is_no_case_that_passed():
+    document = {**verdicts.failing(), "unclear": ["9 records are unknown"]}
+    suite = ElementTree.fromstring(exports.junit("verdict", document).encode())
+    (case,) = [
+        each for each in suite.findall("testcase") if each.get("name") == "judged_to_the_end"
+    ]
+    assert "9 records are unknown" in case.find("error").text and suite.get("errors") == "1"
+
+
+def test_changes_that_are_not_told_one_by_one_are_counted():
+    document = verdicts.passing()
+    document["leadership"]["left_out"] = 17
+    found = read(exports.prometheus("verdict", document))
+    assert [n for _labels, n in found["kafkaops_flow_partition_changes_left_out"]] == [17]
 
 
 def test_what_now_is_in_the_output_of_the_suite():

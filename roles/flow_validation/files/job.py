@@ -434,7 +434,12 @@ def main(argv: list) -> int:
         if not whole:  # else a signal came when all was said
             code = COULD_NOT_RUN
             cause = stopping.stopped() or error  # whatever others have made of it
-            note(f"could not run: {failure.sentence(cause, output)}")
+            said = failure.sentence(cause, output)
+            if (known := stopping.concluded()) is None:
+                note(f"could not run: {said}")
+            else:
+                code = known
+                note(f"note: the verdict was written before the end: {cause} came behind it")
     session.stop(whole, output)
     return code
 

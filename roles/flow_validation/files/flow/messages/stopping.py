@@ -22,6 +22,7 @@ _handler: list = []
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGALRM)
 # Those of _SIGNALS that nobody has told this process to ignore, as nohup does with SIGHUP.
 _taken: list = []
+_concluded: list = []  # the exit code of a verdict that is written
 _closed = threading.Event()  # all has been said
 
 
@@ -31,6 +32,7 @@ def listen(halt: Callable[[], None], limit: float = 0) -> None:
     which it is the same as with a signal, 0 for none.
     """
     _closed.clear()
+    _concluded.clear()
     ignored = signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
     _taken[:] = [each for each in _SIGNALS if not (ignored and each == signal.SIGHUP)]
 
@@ -48,6 +50,16 @@ def listen(halt: Callable[[], None], limit: float = 0) -> None:
     _handler[:] = [stop]
     listen_again()
     signal.setitimer(signal.ITIMER_REAL, limit)
+
+
+def conclude(code: int) -> None:
+    """The verdict is written, so that a signal does not change this exit code any more."""
+    _concluded[:] = [code]
+
+
+def concluded() -> Optional[int]:
+    """The exit code of the verdict that was written before the run was to end; None if there is none."""
+    return _concluded[0] if _concluded and requested.is_set() else None
 
 
 def close() -> None:

@@ -17,6 +17,7 @@ from flow.engine import executors
 from flow.engine.connector import spark_versions
 from flow.judge import verdict
 from flow.judge.judge import Judge, Results
+from flow.messages import stopping
 from flow.messages.failure import TRACE
 from flow.messages.output import as_json, remove, say, write_all
 from flow.prepare import leadership
@@ -235,13 +236,15 @@ def publish(output: str, name: str, document: dict, page_name: str, page: str) -
         # last, because its presence says that all is complete
         f"{name}.json": as_json(document),
     }
+    code = verdict.EXIT_CODE[document["verdict"]]
     write_all({os.path.join(output, file): text for file, text in texts.items()})
+    stopping.conclude(code)
     with suppress(OSError):  # of an earlier run, which these results are behind
         remove(os.path.join(output, TRACE))
     say(f"{document['verdict'].upper()}: {document['summary']}")
     for each in document["what_now"]:
         say(f"what now: {each}")
-    return verdict.EXIT_CODE[document["verdict"]]
+    return code
 
 
 def _leadership(plan: files.Plan, results: Results) -> dict:

@@ -64,7 +64,8 @@ def _metrics(document: dict) -> Iterator[Tuple[str, str, List[Sample]]]:
     timing = document.get("timing")
     if timing:
         yield from _metrics_of_time(timing)
-    changes = (document.get("leadership") or {}).get("changes")
+    leadership = document.get("leadership") or {}
+    changes = leadership.get("changes")
     if changes is not None:
         seen = dict.fromkeys(("leader", "in_sync"), 0)
         for each in changes:
@@ -72,6 +73,8 @@ def _metrics(document: dict) -> Iterator[Tuple[str, str, List[Sample]]]:
         yield "partition_changes", "Changes of leaders and of in-sync replicas that were seen.", [
             ({"what": what}, count) for what, count in seen.items()
         ]
+        more = "Changes beyond those, which nobody has written down one by one."
+        yield "partition_changes_left_out", more, [({}, leadership.get("left_out", 0))]
 
 
 def _metrics_of_time(timing: dict) -> Iterator[Tuple[str, str, List[Sample]]]:
@@ -107,8 +110,9 @@ def _labels(labels: Mapping[str, str]) -> str:
 
 
 def junit(kind: str, document: dict) -> str:
-    """A test case for each check, and one that the verdict is not inconclusive."""
-    checks, whole = document["checks"], document["verdict"] != INCONCLUSIVE
+    """A test case for each check, and one that nothing stayed open, beside what is wrong as well."""
+    checks, left_open = document["checks"], document.get("unclear", [])
+    whole = document["verdict"] != INCONCLUSIVE and not left_open
     failed = [each for each in checks if each["status"] == FAIL]
     suite = ElementTree.Element(
         "testsuite",
@@ -126,7 +130,7 @@ def junit(kind: str, document: dict) -> str:
             _told(case, "failure", f"{check['count']:,} violations", _witnesses(check["witnesses"]))
     case = _case(suite, kind, "judged_to_the_end")
     if not whole:
-        _told(case, "error", document["summary"], document.get("unclear", []))
+        _told(case, "error", document["summary"], left_open)
     out = ElementTree.SubElement(suite, "system-out")
     out.text = _clean("\n".join([document["summary"], *document.get("what_now", [])]))
     ElementTree.indent(suite)
