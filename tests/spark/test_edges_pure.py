@@ -275,6 +275,60 @@ def test_a_limit_that_was_changed_since_may_have_deleted(was, now, why):
     assert expiry.reasons(now, 3600, [0], {0: 5}, was) == why
 
 
+@pytest.mark.parametrize(("tiered", "gone"), [("true", True), ("false", False), (None, False)])
+def test_a_topic_with_remote_storage_may_be_larger_than_the_brokers_disks_say(
+    monkeypatch, tiered, gone
+):
+    """Its limit is of both together."""
+    settings = {**KEPT, "retention.bytes": "1000", "remote.storage.enable": tiered}
+    told = {name: value for name, value in settings.items() if value is not None}
+    asked = SimpleNamespace(
+        effective_config=lambda _topic, names: {n: told[n] for n in names if n in told}
+    )
+    monkeypatch.setattr(judge.room, "sizes", lambda *_more: {0: 10})
+    keeps = {**KEPT, "retention.bytes": "1000"}
+    found = judging(asked, plan_of(created=False, keeps=keeps))._deleted_by({0: 5}, partitions(10))
+    assert bool(found) is gone
+
+
+@pytest.mark.parametrize(
+    ("properties", "packed"),
+    [
+        ([], False),
+        (["linger.ms=5", "compression.level=3"], False),
+        (["compression.type=none"], False),
+        (["compression.type=zstd"], True),
+        (["compression.codec=lz4"], True),
+        (["topic.compression.codec=lz4", "compression.level=9"], True),
+        (["topic.compression.type=none"], False),
+        (["topic.compression.type=inherit", "compression.type=lz4"], True),
+        (["topic.compression.type=inherit"], False),
+    ],
+)
+def test_who_compresses_needs_less_room(properties, packed):
+    assert starting.compresses(properties) is packed
+
+
+@pytest.mark.parametrize(
+    ("codec", "refused", "remedy"),
+    [("producer", False, None), ("uncompressed", True, False)],
+)
+def test_room_is_asked_for_where_leaders_unpack_what_comes(monkeypatch, codec, refused, remedy):
+    monkeypatch.setattr(starting.room, "disks", lambda *_more: [])
+    monkeypatch.setattr(starting.room, "shortage", lambda *_more: "broker 1 has nothing free")
+    asked = SimpleNamespace(effective_config=lambda _topic, names: {names[0]: codec})
+    options = SimpleNamespace(
+        producer_property=["compression.type=zstd"], bootstrap_servers="h:1", timeout=1
+    )
+    plan = plan_of(records=10**9, record_size=100)
+    if not refused:
+        starting._refuse_full_disks(None, options, plan, asked, {})
+        return
+    with pytest.raises(CannotRun, match="nothing free") as found:
+        starting._refuse_full_disks(None, options, plan, asked, {})
+    assert ("compress them" in str(found.value)) is remedy
+
+
 def results_of(monkeypatch, settings, plan, failed):
     """What judging finds where these checks fail, and the topic has these settings by now."""
     asked = SimpleNamespace(

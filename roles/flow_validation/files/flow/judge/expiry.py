@@ -18,6 +18,7 @@ from flow.record.schema import ACKED
 
 RETENTION_MS, RETENTION_BYTES, POLICY = "retention.ms", "retention.bytes", "cleanup.policy"
 SETTINGS = (RETENTION_MS, RETENTION_BYTES)
+TIERED = "remote.storage.enable"
 LETTING_GO = (POLICY, *SETTINGS)  # by which a topic lets go of records
 # Checks that fail where a topic forgets, by its settings, records that stand between others.
 OF_FORGETTING = ("loss", "gap", "atomicity", "continuity", "emptiness")

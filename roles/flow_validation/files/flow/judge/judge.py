@@ -188,18 +188,20 @@ class Judge:
         if not begins:
             return {}
         topic, options = self.plan.topic, self.options
-        settings = self.cluster.effective_config(topic, expiry.SETTINGS)
+        settings = self.cluster.effective_config(topic, (*expiry.SETTINGS, expiry.TIERED))
         replicas = {number: list(now[number].isr) for number in begins}
         sizes: Optional[dict] = None
-        with contextlib.suppress(CannotRun):  # who may not ask is told that it stays open
-            sizes = room.sizes(
-                self.spark,
-                options.bootstrap_servers,
-                self.for_java,
-                topic,
-                replicas,
-                options.timeout,
-            )
+        # Of a topic with remote storage the brokers' disks have a part only of what its limit is for.
+        if settings.get(expiry.TIERED) != "true":
+            with contextlib.suppress(CannotRun):  # who may not ask is told that it stays open
+                sizes = room.sizes(
+                    self.spark,
+                    options.bootstrap_servers,
+                    self.for_java,
+                    topic,
+                    replicas,
+                    options.timeout,
+                )
         return expiry.reasons(settings, self._age_seconds(), begins, sizes, self.plan.keeps)
 
     def _now(self) -> dict:

@@ -9,7 +9,7 @@ import contextlib
 import os
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, Iterator
+from typing import Any, Iterator, Sequence
 
 from flow.engine import executors, session
 from flow.messages import stopping
@@ -25,6 +25,7 @@ from flow.steps.stopwatch import Stopwatch
 from flow.steps.task import attempts_directory, client_of, read_file
 from flow.write.client_settings import refuse_wrong
 
+_CODEC, _UNPACKED = "compression.type", "uncompressed"  # of a topic: what its leaders keep
 _RESULTS_BYTES = 2**18  # more than verdict, page and the rest take, of a few hundred partitions
 
 
@@ -141,8 +142,10 @@ def for_executors(spark, for_java: dict, wanted: int) -> dict:
 
 def _refuse_full_disks(spark, options, plan: files.Plan, cluster: Cluster, for_java: dict) -> None:
     """Refuse a run whose records a broker's disk has no room for, and take back its topic."""
-    compressed = any(p.startswith("compression.") for p in options.producer_property)
-    if compressed or room.needed(plan.records, plan.record_size) < room.SMALL_BYTES:
+    if room.needed(plan.records, plan.record_size) < room.SMALL_BYTES:
+        return
+    kept = cluster.effective_config(plan.topic, (_CODEC,)).get(_CODEC) != _UNPACKED
+    if kept and compresses(options.producer_property):
         return
     # one that is down cannot say
     replicas = {
@@ -158,10 +161,19 @@ def _refuse_full_disks(spark, options, plan: files.Plan, cluster: Cluster, for_j
         return
     short = room.shortage(disks, plan.records, plan.record_size, plan.partitions)
     if short:
-        raise CannotRun(
-            f"{short}; write fewer or smaller records, or compress them, which is not judged"
-            " (--producer-property compression.type=...)"
-        )
+        compress = f", or compress them, which is not judged (--producer-property {_CODEC}=...)"
+        raise CannotRun(f"{short}; write fewer or smaller records{compress if kept else ''}")
+
+
+def compresses(properties: Sequence[str]) -> bool:
+    """Whether the producer compresses by these settings of its own, KEY=VALUE each."""
+    given = dict(text.split("=", 1) for text in properties)
+    codecs = {
+        value.strip().lower()
+        for key, value in given.items()
+        if key.strip().removeprefix("topic.") in (_CODEC, "compression.codec")
+    } - {"inherit"}
+    return bool(codecs) and "none" not in codecs
 
 
 def refuse_unwritable(output: str) -> None:
