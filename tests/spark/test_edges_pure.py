@@ -1170,6 +1170,29 @@ def test_what_a_task_has_written_is_never_said_to_be_of_nobody(
     assert [each.attempt for each in known] == [3] * (shown != "nothing" or late is not None)
 
 
+def test_a_ledger_of_a_newer_version_is_not_damaged(tmp_path):
+    ledger_of = str(tmp_path)
+    files.new_ledger(ledger_of)
+    files.first_plan(ledger_of, plan_of())
+    kept = notes.notes_of({"directory": str(tmp_path / "_attempts")})
+    kept.save(attempt_of())
+    sayings = (
+        (tmp_path / files.PLAN, lambda: files.load_plan(ledger_of)),
+        (tmp_path / "_attempts" / "00000-00003.json", lambda: files.load_attempts(ledger_of, broken=True)),
+    )  # fmt: skip
+    for path, load in sayings:
+        told = json.loads(path.read_text())
+        path.write_text(json.dumps({**told, "invented": 1}))
+        with contextlib.suppress(CannotRun):  # one that nobody has written so is damaged
+            assert load()[0].planned == {}
+        told.pop("sha256")
+        path.write_text(files.sealed({**told, "invented": 1}))
+        with pytest.raises(
+            files.AnotherVersion, match="another version of the job.*judge it with that one"
+        ):
+            load()
+
+
 def edited(path, change):
     told = json.loads(path.read_text())
     change(told)

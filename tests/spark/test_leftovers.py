@@ -333,6 +333,23 @@ def test_a_topic_of_a_run_elsewhere_is_never_removed_and_a_dead_broker_is_no_obs
     admin.delete_topics([just])[just].result(30)
 
 
+@pytest.mark.parametrize("topic", ["kafkaops-flow-019a00000000", ""])
+def test_what_a_newer_version_has_written_stays(tmp_path, topic):
+    """Whether the topic is somebody else's, or still needed, only that version knows."""
+    there = tmp_path / "20330101T000000Z"
+    (there / "ledger").mkdir(parents=True)
+    told = {"topic": topic, "invented": 1, "cleared": ""}
+    (there / "ledger" / files.PLAN).write_text(files.sealed(told))
+    (there / "verdict.json").touch()
+    (found,) = leftovers.reports_below(str(tmp_path))
+    assert (found.topic, found.strange) == (topic, True)
+    kept = {
+        each.kept
+        for each in leftovers.decide({"kafkaops-flow-019a00000000": 30 * DAY}, [found], NOW, DAY)
+    }
+    assert kept == {"another version of the job wrote its ledger; remove it with that one"}
+
+
 # -- files on the machine of the job
 
 

@@ -31,6 +31,7 @@ BUSY_SECONDS = 600  # a run that is alive has touched its files in this time
 FOREIGN_SECONDS = 3600
 
 _ELSEWHERE = "only Spark can open it; remove it yourself, since its report goes"
+_STRANGE = "another version of the job wrote its ledger; remove it with that one"
 _RUN = re.compile(r"[0-9]{8}T[0-9]{6}Z\Z")
 # What there may be in the directory of a run: the job's results and notes, and what the playbooks bring.
 _WRITTEN = re.compile(
@@ -68,6 +69,7 @@ class Report:
     latest: bool = False
     ledger: str = ""  # where it is not in the report's directory
     run_id: str = ""  # of that ledger
+    strange: bool = False  # its ledger is of another version of the job
 
 
 def is_ours(topic: str) -> bool:
@@ -112,6 +114,8 @@ def _why_topic_stays(
     of_run = own_names.run_topic(topic)
     if {topic, of_run} & {each.topic for each in reports if not each.made_topic}:
         return "somebody else made it, and gave it to a run"
+    if any(each.strange and each.topic in ("", topic, of_run) for each in reports):
+        return _STRANGE
     its_own = [each for each in reports if each.topic.startswith(of_run)]
     if any(_is_busy(each, now) for each in its_own):
         return "a run is writing to it"
@@ -129,6 +133,8 @@ def _why_topic_stays(
 def _why_report_stays(report: Report, now: float, older: float) -> str:
     if report.latest:
         return "it is the latest"
+    if report.strange:
+        return _STRANGE
     if not report.made_topic and is_ours(report.topic):
         return "it says who made its topic"
     if _is_busy(report, now):
@@ -185,10 +191,12 @@ def _rows(path: str, latest: bool) -> Report:
 
 def _report(path: str, name: str, latest: bool) -> Report:
     began = _time(name)
-    topic, made, ledger, run_id = "", True, "", ""
+    topic, made, ledger, run_id, strange = "", True, "", "", False
     try:
         plan = files.load_plan(os.path.join(path, "ledger"))
         topic, made = plan.topic, plan.created
+    except files.AnotherVersion as error:
+        topic, strange = error.topic, True
     except (
         CannotRun
     ):  # of an inspection, of a run that never got so far, or of one whose ledger is elsewhere
@@ -196,7 +204,7 @@ def _report(path: str, name: str, latest: bool) -> Report:
             told = read_json(os.path.join(path, files.RUN))
             topic, made, ledger, run_id = (told[name] for name in files.TOLD_OF_RUN)
     ended = any(os.path.exists(os.path.join(path, f"{n}.json")) for n in ("verdict", "inspection"))
-    return Report(path, began, topic, made, _touched(path), ended, latest, ledger, run_id)
+    return Report(path, began, topic, made, _touched(path), ended, latest, ledger, run_id, strange)
 
 
 def _time(name: str) -> float:

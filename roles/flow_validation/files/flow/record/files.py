@@ -17,7 +17,7 @@ import hashlib
 import json
 import re
 from dataclasses import asdict, dataclass, field, replace
-from typing import Optional
+from typing import Any, Callable, Optional
 
 from flow.messages import stack_trace
 from flow.messages.failure import CannotRun, disk_is_full
@@ -155,6 +155,30 @@ def sealed(told: dict, indent: Optional[int] = None) -> str:
     return json.dumps({**plain, _CHECKSUM: _checksum(plain)}, indent=indent) + "\n"
 
 
+class AnotherVersion(CannotRun):
+    """What a ledger says is what was written, and this version does not understand it. `topic`: of its run, "" if it
+    does not even say that.
+    """
+
+    def __init__(self, ledger: str, name: str, told: dict):
+        super().__init__(
+            f"the ledger {ledger} was written by another version of the job, and this one does not understand its"
+            f" {name}; judge it with that one"
+        )
+        self.topic = str(told.get("topic", ""))
+
+
+def _understood(make: Callable[[dict], Any], text: str, later: str, ledger: str, name: str) -> Any:
+    """What `make` makes of what `_unsealed` gives. AnotherVersion if it cannot, of what is sealed and whole."""
+    told = _unsealed(text, later)
+    try:
+        return make(told)
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        if _CHECKSUM not in json.loads(text):
+            raise
+        raise AnotherVersion(ledger, name, told) from error
+
+
 def _unsealed(text: str, later: str) -> dict:
     """What `sealed` has made JSON of. ValueError if it was changed since, or if the checksum is gone; only a
     file that has not the key `later` is of a version that gave none.
@@ -245,9 +269,10 @@ def _checksum(told: dict) -> str:
 
 
 def load_plan(ledger: str) -> Plan:
-    """Read LEDGER/_plan.json; CannotRun if this is no ledger."""
+    """Read LEDGER/_plan.json; CannotRun if this is no ledger, AnotherVersion if it is of another version."""
     try:
-        plan = Plan.from_json(_unsealed(place.of(ledger).read(PLAN), _LATER_IN_PLAN))
+        text = place.of(ledger).read(PLAN)
+        plan = _understood(Plan.from_json, text, _LATER_IN_PLAN, ledger, PLAN)
     except FileNotFoundError as error:
         raise CannotRun(f"{ledger} is not a ledger: it has no {PLAN}") from error
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
@@ -302,8 +327,9 @@ def load_attempts(ledger: str, broken: bool = False, run_id: str = "", parts: bo
     found = []
     for name in _attempt_files(at):
         try:
-            told = _unsealed(at.read(f"{ATTEMPTS}/{name}"), _LATER_IN_ATTEMPTS)
-            attempt = Attempt.from_json(told)
+            text = at.read(f"{ATTEMPTS}/{name}")
+            of = f"{ATTEMPTS}/{name}"
+            attempt = _understood(Attempt.from_json, text, _LATER_IN_ATTEMPTS, ledger, of)
             if run_id and attempt.run_id not in ("", run_id):
                 raise CannotRun(_damaged(ledger, f"_attempts/{name} is of another run"))
             found.append(_with_parts(at, attempt) if parts and attempt.parts else attempt)
