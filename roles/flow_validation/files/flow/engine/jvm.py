@@ -12,7 +12,7 @@ import struct
 import subprocess
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Iterator, Mapping, Optional
+from typing import Iterator, Mapping, Optional, Sequence
 
 from flow.engine import account, class_archive, connector
 
@@ -74,6 +74,7 @@ exec {java} "$@"
 # Of the environment, what may name files to Spark's JVM.
 _NAMING_FILES = ("JAVA_TOOL_OPTIONS", "SPARK_CONF_DIR", "SPARK_LOCAL_DIRS", "SPARK_SUBMIT_OPTS")
 _SUBMIT = "PYSPARK_SUBMIT_ARGS"  # what PySpark calls spark-submit with
+_SCRATCH = "SPARK_LOCAL_DIRS"
 _ARTIFACTS = "artifacts"  # Spark's name for what it makes where it is started
 _END_SECONDS = 15  # for the JVM's end
 _left: list = []  # directories that it leaves
@@ -149,10 +150,26 @@ def names_relative_path(settings: dict, environment: Mapping[str, str]) -> bool:
     return any(part and part[0] != "/" and ("/" in part or os.path.exists(part)) for part in parts)
 
 
-def start(settings: dict, work: str, given: dict) -> None:
+def scratch_places(given: dict, environment: Mapping[str, str]) -> list:
+    """Where Spark keeps what it sorts, by a person's settings; as Spark itself decides it."""
+    options = [given.get("spark.driver.extraJavaOptions", "")]
+    options += [environment.get(name, "") for name in ("JAVA_TOOL_OPTIONS", "SPARK_SUBMIT_OPTS")]
+    of_java = re.search(r"-Djava\.io\.tmpdir=(\S+)", " ".join(options))
+    by_default = re.search(rb"(?m)^\s*spark\.local\.dir[\s=:]+(\S+)", _defaults())
+    told = (
+        environment.get(_SCRATCH)
+        or given.get("spark.local.dir")
+        or (by_default and os.fsdecode(by_default[1]))
+        or (of_java[1] if of_java else "/tmp")
+    )
+    return [os.path.abspath(place.strip()) for place in told.split(",") if place.strip()]
+
+
+def start(settings: dict, work: str, given: dict, scratch: Sequence[str] = ()) -> None:
     """Start Spark's JVM in the directory `work`, unless there is one already: Spark makes its directory for artifacts
     where it is started, and leaves it there. Settings that name files by a path from here keep it here, as long as
-    that can be written to; then that directory goes when it ends.
+    that can be written to; then that directory goes when it ends. scratch: directories for what it sorts, if they are
+    not to be where Spark itself would have them.
     """
     from pyspark import SparkContext
     from pyspark.java_gateway import launch_gateway
@@ -164,30 +181,41 @@ def start(settings: dict, work: str, given: dict) -> None:
         where = os.getcwd()
         if not os.path.exists(_ARTIFACTS):
             _left.append(os.path.join(where, _ARTIFACTS))
-    with _submitted(settings, work):
-        SparkContext._ensure_initialized(gateway=launch_gateway(None, {"cwd": where}))
+    private = os.path.join(work, "spark.properties")
+    there = {_SUBMIT: _with_settings(settings, private)}
+    if scratch:
+        there[_SCRATCH] = ",".join(scratch)
+    try:
+        with _environment(there):
+            SparkContext._ensure_initialized(gateway=launch_gateway(None, {"cwd": where}))
+    finally:
+        os.remove(private)
 
 
-@contextmanager
-def _submitted(settings: dict, work: str) -> Iterator[None]:
-    """Have spark-submit start with these settings while the context is open: by a file that only this user may read.
+def _with_settings(settings: dict, path: str) -> str:
+    """What spark-submit is to be called with, so that it has these settings: by this file, private to this user.
     PySpark itself would put each of them on the command line, where every user of the machine sees them.
     """
-    path = os.path.join(work, "spark.properties")
     arguments = shlex.split(os.environ.get(_SUBMIT, "pyspark-shell"))
     there = [*arguments[:-1], "--properties-file", path, *arguments[-1:]]
     with open(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600), "wb") as file:
         file.write(_defaults() + properties(settings).encode("ascii"))
-    before = os.environ.get(_SUBMIT)
-    os.environ[_SUBMIT] = shlex.join(there)
+    return shlex.join(there)
+
+
+@contextmanager
+def _environment(told: Mapping[str, str]) -> Iterator[None]:
+    """These variables while the context is open."""
+    before = {name: os.environ.get(name) for name in told}
+    os.environ.update(told)
     try:
         yield
     finally:
-        os.remove(path)
-        if before is None:
-            del os.environ[_SUBMIT]
-        else:
-            os.environ[_SUBMIT] = before
+        for name, value in before.items():
+            if value is None:
+                del os.environ[name]
+            else:
+                os.environ[name] = value
 
 
 def _defaults() -> bytes:

@@ -4,12 +4,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import fcntl
 import logging
 import os
 import shutil
 import socket
 import stat
+import subprocess
 import sys
 import tempfile
 import threading
@@ -63,8 +65,10 @@ _JOINED = {
 DEFAULT_MASTER = "local[*, 4]"  # all cores; a task that fails is tried again, as on a cluster
 # For which a standalone master may be restarting.
 MASTER_SECONDS = 10
+_KILLED_SECONDS = 5.0  # for the end of a JVM that was killed
 _CLASS_PATH = "spark.driver.extraClassPath"
 _started = []  # the session
+_scratch = contextlib.ExitStack()  # directories for what Spark sorts
 _sparing: list = []  # one for each `spared` that is open
 
 
@@ -118,7 +122,8 @@ def start(
         raise CannotRun(_no_master(master, "no master answered there"))
     try:
         with jvm.without_module(work):
-            jvm.start(wanted, work, given)
+            scratch = jvm.scratch_places(given, os.environ) if _in_one_jvm(master) else []
+            jvm.start(wanted, work, given, [_scratch_in(place) for place in scratch])
             account.log_in()
             spark = builder.getOrCreate()
         stopping.listen_again()  # PySpark has taken Ctrl-C for itself
@@ -276,6 +281,19 @@ def stop(whole: bool = False, output: str = "") -> None:
         _started.pop()
     logging.getLogger().addFilter(_no_farewell)
     jvm.ended(java, whole, output)
+    if java is not None and stopping.requested.is_set():  # it was killed, and goes at once
+        with suppress(subprocess.TimeoutExpired):
+            java.wait(_KILLED_SECONDS)
+    _scratch.close()
+
+
+def _scratch_in(place: str) -> str:
+    """A directory there for what Spark sorts, until `stop`: a JVM that is killed removes nothing of that itself."""
+    try:
+        os.makedirs(place, exist_ok=True)
+        return _scratch.enter_context(_private(place))
+    except OSError:  # Spark does without one of several, and says so of the only one
+        return place
 
 
 def _no_farewell(record: logging.LogRecord) -> bool:
@@ -298,16 +316,20 @@ def prepare_java(jars: str) -> list:
 WORK, IN_USE, YOUNG_SECONDS = "kafkaops-flow-", "in-use", 60.0
 
 
-@contextmanager
-def work_directory(now: Callable[[], float] = time.time) -> Iterator[str]:
-    """A private directory for the run; removed at its end, or by a later run where this one is killed.
+def work_directory(now: Callable[[], float] = time.time) -> contextlib.AbstractContextManager[str]:
+    """A private directory for the run; removed at its end, or by a later run where this one is killed."""
+    return _private(tempfile.gettempdir(), now)
 
-    The kernel gives the lock back with the process.
-    """
-    for path in Path(tempfile.gettempdir()).glob(f"{WORK}*"):
+
+@contextmanager
+def _private(place: str, now: Callable[[], float] = time.time) -> Iterator[str]:
+    """One below this place. The kernel gives its lock back with the process."""
+    for path in Path(place).glob(f"{WORK}*"):
         with suppress(OSError):
             _sweep(path, now())
-    with tempfile.TemporaryDirectory(prefix=WORK) as directory:
+    # what is busy in it may be about to end
+    whole = tempfile.TemporaryDirectory(prefix=WORK, dir=place, ignore_cleanup_errors=True)
+    with whole as directory:
         with open(os.path.join(directory, IN_USE), "w", encoding="ascii") as held:
             fcntl.flock(held, fcntl.LOCK_EX)
             yield directory
