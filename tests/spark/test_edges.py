@@ -63,6 +63,8 @@ from tests.support.processes import hang_ups_count
         "--producer-property==1",
         "--producer-property=acks=1",
         "--producer-property=delivery.timeout.ms=1",
+        "--producer-property=delivery.report.only.error=true",
+        "--topic=",
     ],
 )
 def test_an_option_out_of_range_is_refused_and_not_replaced(option, capsys, tmp_path):

@@ -2,7 +2,10 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Naming: what runs prove is not looked at, what they do not prove is named, each partition by itself."""
 
+from types import SimpleNamespace
+
 import pytest
+from flow.engine import executors
 from flow.judge import checks, naming, runs, verdict
 from flow.record import files, schema
 from flow.record.ledger import Row
@@ -317,3 +320,23 @@ def test_many_records_are_sorted_by_many_tasks_and_the_settings_come_back(spark)
         assert now() == ["true", "200"]
         raise ZeroDivisionError
     assert now() == before
+
+
+@pytest.mark.parametrize(
+    ("chosen", "used", "sorted_by"), [(None, "8", "200"), ("3", None, None)], ids=["job", "person"]
+)
+def test_how_many_parts_a_person_has_chosen_stays(chosen, used, sorted_by):
+    told = {} if chosen is None else {executors.PARTS: chosen}
+    now = {"spark.sql.adaptive.enabled": "false", executors.PARTS: chosen}
+    context = SimpleNamespace(
+        defaultParallelism=8, getConf=lambda: SimpleNamespace(contains=lambda name: name in told)
+    )
+    conf = SimpleNamespace(get=now.get, set=now.__setitem__)
+    spark = SimpleNamespace(sparkContext=context, conf=conf)
+    executors.use(spark)
+    assert now[executors.PARTS] == (used or chosen)
+    with naming.sorting(spark, 100_000_000):
+        assert now == {
+            "spark.sql.adaptive.enabled": "true", executors.PARTS: sorted_by or chosen
+        }  # fmt: skip
+    assert now[executors.PARTS] == (used or chosen)

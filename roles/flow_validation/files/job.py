@@ -265,6 +265,8 @@ def _check(parser: argparse.ArgumentParser, chosen: argparse.Namespace) -> None:
     """Refuse what does not go together or cannot be meant; texts become what they mean."""
     given = {name for name, value in vars(chosen).items() if value != parser.get_default(name)}
     _check_servers(parser, "--bootstrap-servers", chosen.bootstrap_servers)
+    if chosen.topic == "":
+        parser.error("--topic is empty; leave it out for a topic of the run's own")
     if chosen.mode == "inspect":
         if not chosen.topic:
             parser.error("inspect needs --topic")

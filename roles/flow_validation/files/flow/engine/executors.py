@@ -74,6 +74,10 @@ def gather(
     use(spark)
 
 
+# Into how many parts Spark divides what it sorts and joins.
+PARTS = "spark.sql.shuffle.partitions"
+
+
 def forsaken(seen: list, now: float) -> bool:
     """Whether Spark has had work and no executor for LOST_SECONDS. seen: (moment, executors, jobs), in order."""
     since = None
@@ -116,9 +120,13 @@ def told(spark) -> dict:
 
 
 def use(spark) -> None:
-    """Divide what is sorted and joined among all tasks that Spark does at once now."""
+    """Divide what is sorted and joined among all tasks that Spark does at once now, unless a person has said among how
+    many.
+    """
+    if spark.sparkContext.getConf().contains(PARTS):
+        return
     cores = spark.sparkContext.defaultParallelism
-    spark.conf.set("spark.sql.shuffle.partitions", str(max(1, min(cores, 200))))
+    spark.conf.set(PARTS, str(max(1, min(cores, 200))))
 
 
 def _executors(context) -> int:

@@ -12,6 +12,7 @@ import contextlib
 from dataclasses import dataclass, field, replace
 from typing import Any, Collection, Iterable, Iterator
 
+from flow.engine import executors
 from flow.judge import checks, runs, verdict
 from flow.record import files, ledger
 
@@ -140,7 +141,8 @@ def sorting(spark, records: int) -> Iterator[None]:
     wanted = {}
     if tasks > spark.sparkContext.defaultParallelism:
         wanted["spark.sql.adaptive.enabled"] = "true"
-        wanted["spark.sql.shuffle.partitions"] = str(tasks)
+        if not spark.sparkContext.getConf().contains(executors.PARTS):  # else a person has chosen
+            wanted[executors.PARTS] = str(tasks)
     before = {name: spark.conf.get(name) for name in wanted}
     try:
         for name, value in wanted.items():

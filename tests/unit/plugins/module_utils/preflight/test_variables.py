@@ -90,6 +90,9 @@ ROOT = pathlib.Path(__file__).resolve().parents[5]
         ("kafka_unit_options", {"Service": {"A": {"b": 1}}}, ".Service.A", "not a line", "line"),
         ("zookeeper_unit_options", {"Unit": {"a b": 1}}, ".Unit.a b", "not the name", "write"),
         ("flow_validation_replication_factor", -5, "", "outside 0 to", "give a number from 0"),
+        # what the job itself refuses
+        ("flow_validation_groups", 17, "", "outside 0 to 16", "give a number from 0"),
+        ("flow_validation_partitions", 100_001, "", "outside 0 to 100000", "give a number from 0"),
         ("flow_validation_topic", "a b", "", "the name contains ' '", "choose"),
         ("flow_validation_master", "sparkle", "", "not a master of Spark", "local[4]"),
         ("flow_validation_bootstrap_servers", "a", "", "not host:port", "kafka-1:9092"),
