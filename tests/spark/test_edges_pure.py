@@ -997,6 +997,29 @@ def test_what_the_controller_has_refused_is_neither_awaited_nor_deleted(
     assert ("may still come to be" in capsys.readouterr().err) is pending
 
 
+@pytest.mark.parametrize(
+    ("why", "ends", "said"),
+    [
+        (cluster.HIDDEN, False, "may be there, empty: this user may not see it. Allow it Describe"),
+        (cluster.HIDDEN, True, "may still come to be"),  # nobody is made to wait for an answer
+        (cluster.GONE, False, "may still come to be"),
+        ("", False, "may still come to be"),
+    ],
+)
+def test_a_topic_that_is_hidden_does_not_come_to_be_later(capsys, monkeypatch, why, ends, said):
+    monkeypatch.setattr(stopping, "requested", threading.Event())
+    if ends:
+        stopping.requested.set()
+    traces = Traces("/l")
+    traces.topic, traces.pending = TOPIC, True
+    asked = SimpleNamespace(
+        delete_topic=lambda _topic, _within: False, why_unseen=lambda _topic: why
+    )
+    traces.settle(asked)
+    told = capsys.readouterr().err
+    assert f"note: topic {TOPIC} {said}" in told and "leftovers --remove" in told
+
+
 @pytest.mark.parametrize("there", [False, True])
 def test_the_ledger_of_a_run_of_which_nothing_was_taken_is_taken_back(tmp_path, there):
     ledger = tmp_path / "ledger"

@@ -9,7 +9,7 @@ from typing import Mapping, Optional
 from flow.messages import stopping
 from flow.messages.failure import CannotRun
 from flow.messages.output import note
-from flow.prepare.cluster import Cluster
+from flow.prepare.cluster import HIDDEN, Cluster
 from flow.record import files, own_names
 
 _HURRY_SECONDS = 5.0  # for taking the topic back, where somebody waits for the end
@@ -43,10 +43,7 @@ class Traces:
                     self.topic, _HURRY_SECONDS if stopping.requested.is_set() else None
                 )
                 if self.pending and not deleted:
-                    note(
-                        f"note: topic {self.topic} may still come to be, empty: the cluster was asked for"
-                        " it, and had not answered; `job.py leftovers --remove` removes it"
-                    )
+                    note(f"note: topic {self.topic} {_why_unseen(cluster, self.topic)}")
             except CannotRun as error:
                 note(f"note: topic {self.topic} stays, and is empty: {error}")
         elif self.written:
@@ -67,3 +64,17 @@ class Traces:
         if own_names.run_topic(self.topic):
             return ""
         return cluster.why_in_use(self.topic, self.ends, _HURRY_SECONDS)
+
+
+def _why_unseen(cluster: Cluster, topic: str) -> str:
+    """What is said of a topic that the cluster was asked for, without an answer, and that is not to be seen."""
+    # whoever waits for the end is not made to wait for that
+    if not stopping.requested.is_set() and cluster.why_unseen(topic) == HIDDEN:
+        return (
+            "may be there, empty: this user may not see it. Allow it Describe on the topic, then `job.py leftovers"
+            " --remove` removes it"
+        )
+    return (
+        "may still come to be, empty: the cluster was asked for it, and had not answered; `job.py leftovers --remove`"
+        " removes it"
+    )
