@@ -389,7 +389,8 @@ last_copies:
     - Partitions without a leader whose last copy may be on the broker that O(last_copies) names. If it starts empty, it leads
       them, and the other replicas are cut to what it has.
     - It is one of those in sync, none of which is there; or nobody is, and it is one of those that are eligible, or that led last where nobody is
-      eligible. Without an answer about that, all count that the broker has a replica of.
+      eligible. Without an answer about that, all count that the broker has a replica of. So do all of a topic with
+      C(unclean.leader.election.enable).
   returned: with O(last_copies), when a broker answered
   type: list
   elements: dict

@@ -26,6 +26,7 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.wording import co
 
 # A few names are enough for a message.
 EXAMPLES = 5
+UNCLEAN = "unclean.leader.election.enable"
 # A partition and the name of its topic.
 Named = Tuple[str, Partition]
 
@@ -152,7 +153,20 @@ def stranded(snapshot: Snapshot) -> List[Named]:
     return [(name, part) for name, part in offline(snapshot) if not alive & set(part.isr)]
 
 
-def may_be_last_copy(broker: int, isr: Collection[int], eligible: Optional[Eligible]) -> bool:
+def elects_unclean(topic: Topic, defaults: Collection[str]) -> bool:
+    """Whether a replica that is not in sync may lead this topic; also where nobody tells.
+
+    `defaults`: what single brokers have as default. It is the controller that elects, and any of them may be it: for
+    a topic without a value of its own one that allows it is enough.
+    """
+    value = topic.effective(UNCLEAN)
+    values = [value] if value is None or own_setting(topic, UNCLEAN) else [value, *defaults]
+    return any(each is None or each.strip().lower() != "false" for each in values)
+
+
+def may_be_last_copy(
+    broker: int, isr: Collection[int], eligible: Optional[Eligible], unclean: bool = False
+) -> bool:
     """Whether a partition without a leader, of which `broker` holds a replica, may have its last copy there.
 
     Without a leader nobody of its ISR is there, and the first one that is back leads, also with an empty disk.
@@ -160,7 +174,11 @@ def may_be_last_copy(broker: int, isr: Collection[int], eligible: Optional[Eligi
     those that is back, and without any who led last, leads next, and the others cut their logs to that one's: so
     one of several is enough while none of them runs. That it comes back with nothing, Kafka did not see in a trial
     (4.3.1). `eligible`: None where that is not known; then a replica that could be the last one counts as one.
+    `unclean`: that a replica need not be in sync to lead. Then nobody who has a replica is there, or he would lead, and
+    whoever is back first leads.
     """
+    if unclean:
+        return True
     if isr:
         return broker in isr
     if eligible is None:

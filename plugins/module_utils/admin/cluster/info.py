@@ -21,6 +21,7 @@ from typing import (
     Mapping,
     Optional,
     Sequence,
+    Set,
     Tuple,
 )
 
@@ -39,6 +40,7 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.health impo
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.model import (
     Key,
     Snapshot,
+    Topic,
     topic_dict,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.names import collision_key
@@ -221,9 +223,11 @@ def described_last_copies(
 ) -> List[Dict[str, Any]]:
     """The offline partitions, of a cluster that is `described`, whose last copy may be on this broker.
 
-    Where an ISR is empty, a broker is asked who is eligible; where none tells, what may be lost counts.
+    Where an ISR is empty, a broker is asked who is eligible; where none tells, what may be lost counts. So does each
+    of a topic of which any replica may lead.
     """
     held = [each for each in described["offline"] if broker in each["replicas"]]
+    unclean = _unclean_topics(client, described, sorted({each["topic"] for each in held}))
     unclear = sorted({each["topic"] for each in held if not each["isr"]})
     places = [(each["host"], each["port"]) for each in described["brokers"]]
     eligible: Mapping[Tuple[str, int], health.Eligible] = {}
@@ -234,9 +238,28 @@ def described_last_copies(
         each
         for each in held
         if health.may_be_last_copy(
-            broker, each["isr"], eligible.get((each["topic"], each["partition"]))
+            broker,
+            each["isr"],
+            eligible.get((each["topic"], each["partition"])),
+            each["topic"] in unclean,
         )
     ]
+
+
+def _unclean_topics(
+    client: KafkaClient, described: Mapping[str, Any], topics: Sequence[str]
+) -> Set[str]:
+    """Those of the topics of which a replica that is not in sync may lead, or nobody tells."""
+    if not topics:
+        return set()
+    configs: Mapping[str, Mapping[str, ConfigEntry]] = {}
+    with contextlib.suppress(AdminError):
+        configs = client.fetch_configs(topics)
+    ids = [each["id"] for each in described["brokers"]]
+    defaults = client.fetch_broker_settings(ids, health.UNCLEAN).values()
+    return {
+        name for name in topics if health.elects_unclean(Topic(name, (), configs.get(name)), defaults)
+    }
 
 
 def described_directories(

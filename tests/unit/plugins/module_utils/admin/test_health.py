@@ -82,6 +82,26 @@ def test_lists():
 )
 def test_whether_a_broker_may_have_the_last_copy(isr, eligible, last):
     assert health.may_be_last_copy(3, isr, eligible) is last
+    assert health.may_be_last_copy(3, isr, eligible, unclean=True), "whoever is back first leads"
+
+
+@pytest.mark.parametrize(
+    "value, source, defaults, unclean",
+    [
+        ("false", "default", (), False),
+        ("false", "default", ("false", "false"), False),
+        ("true", "static", ("true", "false"), True),
+        # the broker that was asked has not what the controller may have
+        ("false", "default", ("false", "true"), True),
+        ("false", "topic", ("true", "true"), False),
+        ("true", "topic", ("false",), True),
+        (None, None, ("false",), True),
+    ],
+)
+def test_whether_any_replica_may_lead(value, source, defaults, unclean):
+    key = "unclean.leader.election.enable"
+    config = None if source is None else {key: ConfigEntry(key, value, source)}
+    assert health.elects_unclean(Topic("t", (), config), defaults) is unclean
 
 
 def test_topics_on_the_default_min_isr_by_their_replicas():

@@ -153,11 +153,26 @@ def test_without_leave_a_silent_controller_is_an_error():
         described_moves(Controller(SILENT), described)
 
 
-class Eligibles:
-    """Answers who is eligible: what it is told, or an error."""
+UNCLEAN = "unclean.leader.election.enable"
 
-    def __init__(self, answer):
-        self.answer, self.asked = answer, []
+
+class Eligibles:
+    """Answers who is eligible: what it is told, or an error. Any replica may lead the topics `unclean`."""
+
+    def __init__(self, answer, unclean=(), told=True):
+        self.answer, self.unclean, self.told, self.asked = answer, unclean, told, []
+
+    def fetch_configs(self, topics):
+        if not self.told:
+            raise SILENT
+        return {
+            name: {UNCLEAN: ConfigEntry(UNCLEAN, str(name in self.unclean).lower(), "topic")}
+            for name in topics
+        }
+
+    def fetch_broker_settings(self, brokers, key):
+        assert key == UNCLEAN
+        return dict.fromkeys(brokers, "false")
 
     def fetch_eligible(self, topics, places):
         self.asked.append((list(topics), places))
@@ -190,3 +205,17 @@ def test_the_last_copies_that_a_broker_may_have(parts, answer, asked, last):
     told = described_last_copies(client, {"offline": parts, "brokers": BROKERS}, 3)
     assert [each["topic"] for each in told] == last
     assert client.asked == ([(asked, [("k1", 1), ("k2", 2)])] if asked else [])
+
+
+@pytest.mark.parametrize(
+    "told, last",
+    [(True, ["unclean"]), (False, ["clean", "unclean"])],
+    ids=["the settings tell", "nobody tells"],
+)
+def test_where_any_replica_may_lead_an_empty_one_does(told, last):
+    """Broker 1 was the last one in sync, and is down: it is waited for, unless 3 may lead without what 1 has."""
+    parts = [offline("clean", [1, 3], [1]), offline("unclean", [1, 3], [1])]
+    parts.append(offline("elsewhere", [1, 2], [1]))
+    client = Eligibles({}, unclean=("unclean", "elsewhere"), told=told)
+    found = described_last_copies(client, {"offline": parts, "brokers": BROKERS}, 3)
+    assert [each["topic"] for each in found] == last
