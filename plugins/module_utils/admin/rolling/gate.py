@@ -12,7 +12,8 @@ partition's effective min.insync.replicas:
 | b in sync, fewer than m replicas on other brokers  | cannot pass; accepted: go once the others  |
 |                                                    | are in sync                                |
 | b in sync, otherwise                               | wait                                       |
-| b out of sync, fewer than m in sync                | wait: b may be the one that catches up     |
+| b out of sync, fewer than m in sync                | wait while b's replicas grow (`Growth`):   |
+|                                                    | it may be the one that catches up          |
 | b out of sync, otherwise                           | go: its stop takes nothing away            |
 
 Besides, for the whole cluster: a partition is offline, there is no controller, another broker is
@@ -22,7 +23,8 @@ missing, a reassignment runs: wait. In KRaft mode also while the quorum cannot s
 The gate protects the *other* replicas and never waits for the broker that is about to be mended: one
 that is not registered, or that is alone (with a wrong password, certificate or listener it is up and
 registered, and in no ISR together with another broker). Nothing of the cluster holds such a broker
-back, and nothing that it has to catch up with. One that merely catches up looks the same. Where it may
+back, and nothing that it has to catch up with. Others have lost only a part: the replicas in a log directory
+that has failed follow nobody until the broker restarts. One that merely catches up looks the same. Where it may
 be what brings a partition back to its minimum (`behind`), it is looked whether its replicas grow
 (`Growth`), and it is waited for as long as they do.
 """
@@ -76,7 +78,7 @@ NO_BROKER = "it is a controller and no broker"
 # So many partitions are named in a message, and so many topics in an option to copy.
 SHOWN = 10
 SHOWN_TOPICS = 30
-# Of a broker that is in sync with nobody: for so long none of its replicas has grown when it counts as sick. Its
+# For so long no replica that lacks something has grown when the broker counts as sick. Its
 # fetchers ask at least each second, also after an error (replica.fetch.backoff.ms).
 GROWTH_SECONDS = 10.0
 # So often is it asked for their sizes.
@@ -107,8 +109,8 @@ class Verdict:
     `verdict`: GO, WAIT or CANNOT_PASS; `reasons`: sentences, what it waits for; `too_few_replicas`:
     partitions that no waiting helps, with why; `topics`: their topics; `consent`: topics for which consent would
     end the waiting; `partitions`: how many have a replica on the broker; `mending`: why nothing holds
-    it back, "" for a broker that works; `behind`: partitions below their minimum that a broker which is in
-    sync with nobody would bring back, if it merely catches up.
+    it back, "" for a broker that works; `behind`: partitions below their minimum, of which it is out of
+    sync, and which it would bring back, if it merely catches up.
     """
 
     broker: int
@@ -224,7 +226,6 @@ class _File:
         self.too_few_replicas: List[Told] = []
         self.below: List[Told] = []
         self.incomplete: List[Told] = []
-        self.catching_up: List[Told] = []
         self.only_here: List[Told] = []
         self.unknown: List[Told] = []
         self.behind: List[Told] = []
@@ -238,20 +239,15 @@ class _File:
         others, elsewhere = len(part.isr) - inside, len(part.replicas) - 1
         if part.leader is None and inside and not others:
             return  # nobody uses it now, and nobody but this broker can bring it back
-        if not inside and self.isolated:
-            # Nobody can copy what nobody leads.
-            if least and others < least <= len(part.replicas) and part.leader is not None:
-                if not consented:
-                    self.behind.append((name, part.id, f"{others} of {least}"))
-            return
         if least is None:
-            self.unknown.append((name, part.id, ""))
+            if inside or not self.isolated:
+                self.unknown.append((name, part.id, ""))
         elif others >= least:
             return
         elif not inside:
-            # Where there are not so many replicas at all, catching up does not help.
-            if len(part.replicas) >= least:
-                self.catching_up.append((name, part.id, f"{others} of {least}"))
+            # Catching up does not help where there are not so many replicas at all. Nobody can copy what nobody leads.
+            if len(part.replicas) >= least and part.leader is not None and not consented:
+                self.behind.append((name, part.id, f"{others} of {least}"))
         elif elsewhere < least:
             if not consented:
                 self.too_few_replicas.append((name, part.id, _why_too_few(part, least)))
@@ -279,11 +275,6 @@ class _File:
             reasons.append(
                 f"{_count(self.incomplete)} accepted, but not in sync on all other brokers yet:"
                 f" {_some(self.incomplete)}"
-            )
-        if self.catching_up:
-            reasons.append(
-                f"{_count(self.catching_up)} below {MIN_INSYNC} in sync, and broker {self.broker}"
-                f" may be catching up: {_some(self.catching_up)}"
             )
         if self.only_here:
             reasons.append(
@@ -366,10 +357,10 @@ class Standing:
 
 
 class Growth:
-    """Whether a broker that is in sync with nobody copies what it lacks: by the bytes of its replicas, over a while.
+    """Whether a broker copies what it lacks: by the bytes of its replicas that are not in sync, over a while.
 
-    Kafka tells nobody how far a replica is that is not in sync. Its size does not grow with a wrong password,
-    certificate or listener, since it gets nothing.
+    Kafka tells nobody how far such a replica is. Its size does not grow with a wrong password, certificate or
+    listener, since it gets nothing, and in a log directory that has failed it has none.
     """
 
     def __init__(self, seconds: float = GROWTH_SECONDS):
@@ -514,10 +505,10 @@ def summary(verdict: Verdict) -> str:
         )
     if verdict.verdict == GO and verdict.mending:
         why.append(verdict.mending)
-        if verdict.behind:
-            why.append(
-                f"it is waited for while it copies {_some(verdict.behind)}, which would have enough in sync again"
-            )
+    if verdict.verdict == GO and verdict.behind:
+        why.append(
+            f"it is waited for while it copies {_some(verdict.behind)}, which would have enough in sync again"
+        )
     return f"broker {verdict.broker} ({held}) {told}{': ' if why else ''}{'; '.join(why)}"
 
 

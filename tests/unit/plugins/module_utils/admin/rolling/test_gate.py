@@ -77,9 +77,10 @@ TABLE = [
     # accepted, but another replica lags: two would be missing
     ([((1, 2, 3), (1, 2)), FINE], 3, "t0", WAIT, "accepted, but not in sync on all other"),
     ([((1, 2), (1,)), FINE], 2, "t0", WAIT, "t0-0 (0 of 1 others)"),
-    # one is in sync: this broker may be the one that catches up
-    ([((1, 2, 3), (2,)), FINE], 2, "", WAIT, "may be catching up: t0-0 (1 of 2)"),
-    ([((1, 2, 3), (3, 2)), FINE], 3, "", WAIT, "may be catching up: t0-0 (2 of 3)"),
+    # one is in sync: this broker may be the one that catches up, and its replicas tell
+    ([((1, 2, 3), (2,)), FINE], 2, "", GO, "it is waited for while it copies t0-0 (1 of 2)"),
+    ([((1, 2, 3), (3, 2)), FINE], 3, "", GO, "it is waited for while it copies t0-0 (2 of 3)"),
+    ([((1, 2, 3), (3, 2)), FINE], 3, "t0", GO, "may stop now"),
     ([((1, 2, 3), (2,)), FINE], 1, "", GO, ""),
     # more are asked for than there are replicas: catching up cures nothing
     ([((1, 2), (2,)), FINE], 3, "", GO, ""),
@@ -157,8 +158,12 @@ def test_a_sick_broker_need_not_catch_up_first():
     """Nothing that it has to catch up with holds it back: it never would."""
     thin = cluster(((1, 2, 3), (2,)), ((1, 2, 3), (2, 3)))
     assert judge(thin, 1, least(thin), ALL).verdict == GO
-    well = cluster(((1, 2, 3), (2,)), FINE)
-    assert judge(well, 1, least(well), ALL).verdict == WAIT
+    # nor one that is sick in part, such as one with a log directory that has failed
+    part = cluster(((1, 2, 3), (2,)), FINE)
+    found = judge(part, 1, least(part), ALL)
+    assert (found.verdict, found.mending, found.behind) == (GO, "", (("t0", 0, "1 of 2"),))
+    # what keeps other brokers does
+    assert judge(part, 1, least(part), (*ALL,), reassigning=[("t1", 0)]).verdict == WAIT
 
 
 def test_a_broker_that_nobody_follows_needs_consent_for_what_it_alone_has():
@@ -303,6 +308,27 @@ def test_go_never_takes_a_partition_below_its_minimum_that_is_not_accepted(state
     for name, part in parts(snapshot):
         if broker in part.isr and name not in names and part.leader is not None:
             assert len(set(part.isr) - {broker}) >= minimums[name]
+
+
+@given(snapshots(), NAMES, st.integers(1, 5))
+def test_what_a_registered_broker_would_bring_back_to_its_minimum_is_looked_at(
+    state, names, broker
+):
+    """Each such partition, of a broker that works, or in part, or not at all; and no other."""
+    snapshot, minimums = state
+    found = judge(snapshot, broker, minimums, range(1, 6), Accepted(names))
+    registered = broker in {each.id for each in snapshot.brokers}
+    expected = {
+        (name, part.id)
+        for name, part in parts(snapshot)
+        if broker in set(part.replicas) - set(part.isr)
+        and len(part.isr) < minimums[name] <= len(part.replicas)
+        and part.leader is not None
+        and name not in names
+    }
+    assert {(name, number) for name, number, _why in found.behind} == (
+        expected if registered else set()
+    )
 
 
 @given(snapshots(), NAMES, st.integers(1, 5), st.data())
@@ -649,6 +675,32 @@ def test_a_broker_of_which_nothing_grows_is_mended(sizes, seconds):
     world.sizes = sizes
     passed = world.wait(broker=2, quiet=3)
     assert passed.verdict.mending and seconds + 3 <= passed.waited_seconds < seconds + 5
+
+
+@pytest.mark.parametrize("lost", [((1, 3), (1,)), ((1, 2, 3), (1, 2))])
+def test_a_broker_with_a_failed_log_directory_may_restart_which_is_the_cure(lost):
+    """It is in sync for all else. Nothing grows in that directory, and the broker does not even tell a size."""
+    state = cluster(lost, FINE)
+    minimums = ((0, {"t0": str(len(lost[0]))}),)
+    failed = {3: [Directory("/disk/a", {}, True, 9, 9**9), Directory("/disk/b", {}, False)]}
+    world = World((0, state), minimums=minimums)
+    world.disks = ((0, failed),)
+    passed = world.wait(broker=3, quiet=3)
+    assert 13 <= passed.waited_seconds < 15 and not passed.verdict.mending
+    assert any("broker 3 may be copying them: t0-0" in line for line in world.log), world.log
+    consented = World((0, state), minimums=minimums)
+    assert consented.wait(broker=3, accepted=["t0"]).waited_seconds == 0
+    # the others wait for it, as long as it is not mended
+    with pytest.raises(AdminError, match="gate.(waiting|cannot_pass)"):
+        World((0, state), minimums=minimums).wait(broker=1, seconds=20)
+
+
+def test_a_broker_that_catches_up_for_a_part_is_waited_for():
+    world = World((0, cluster(((1, 2, 3), (1,)), FINE)), (40, GOOD))
+    world.sizes = lambda now: {KEY: int(now) * 100}
+    passed = world.wait(broker=3)
+    assert 40 <= passed.waited_seconds < 41
+    assert any("broker 3 copies them: t0-0 (1 of 2)" in line for line in world.log)
 
 
 @pytest.mark.parametrize(
