@@ -124,6 +124,8 @@ WISHES = frozenset(
     + ("partitions", "quotas", "replication", "retention", "security", "state", "tls", "topics")
     + ("quorum.settings", "unclean", "users", "version")
 )
+# What the host has run with until it went down. That it should have more is no reason to leave it down.
+RAN_SO = frozenset(("directories.dropped", "host.memory_maps", "host.open_files", "space.low"))
 # What concerns a run that only talks to running brokers: what is declared of their state, and how they are
 # reached. By the first words of ids, by ids, and by the variables whose values are judged.
 STATE_WORDS = frozenset(
@@ -148,6 +150,8 @@ FETCH_VARIABLES = (
     *("distribution_", "flow_validation", "kafka_group", "kafka_plugins", "kafka_scala_version"),
     *("kafka_version", "kafkaops_cache", "zookeeper_group", "zookeeper_version"),
 )
+PRODUCTS = frozenset(("kafka", "zookeeper"))
+NAMES = {"kafka": "Kafka", "zookeeper": "ZooKeeper"}
 # A secret that this controller does not have may be on the one that deploys.
 UNDEFINED = "settings.undefined"
 # Nobody may consent to two brokers with one id, to one directory for two, or to a start that fails.
@@ -315,7 +319,8 @@ def judge(
         findings = [
             (
                 _as_warning(each, "what was in effect is started")
-                if each.level == ERROR and WISHES & {each.check, each.check.partition(".")[0]}
+                if each.level == ERROR
+                and (WISHES | RAN_SO) & {each.check, each.check.partition(".")[0]}
                 else each
             )
             for each in findings
@@ -325,11 +330,11 @@ def judge(
         _as_warning(each) if each.level == ERROR and each.check in consented else each
         for each in findings
     ]
-    left: Dict[str, str] = {}
+    left: Dict[str, Left] = {}
     if purpose == START:
         left = _left_out(findings)
         findings = [
-            _as_warning(each, "the host is left out") if _of_hosts_alone(each) else each
+            _as_warning(each, _how_left(each)) if _of_hosts_alone(each) else each
             for each in findings
         ]
     result = result_of(world, commands, left, drawn)
@@ -413,15 +418,38 @@ def _of_the_cache(findings: Iterable[Problem]) -> List[Problem]:
     return kept
 
 
-def _left_out(findings: Iterable[Problem]) -> Dict[str, str]:
-    """host -> why it is left out, in words; of what ran before, the other hosts need nothing of it."""
-    reasons: Dict[str, List[str]] = {}
+@dataclass(frozen=True)
+class Left:
+    """Which products of a host are left out, and why, in words."""
+
+    products: FrozenSet[str]
+    why: str
+
+
+def _left_out(findings: Iterable[Problem]) -> Dict[str, Left]:
+    """host -> what of it is left out; of what ran before, the other hosts need nothing of it."""
+    left: Dict[str, Left] = {}
     for each in in_order(findings):
         if _of_hosts_alone(each):
             for host in each.subjects:
                 told = f"{each.check}, {each.setting}={each.value}: {each.reason}"
-                reasons.setdefault(host, []).append(told)
-    return {host: "; ".join(told) for host, told in reasons.items()}
+                before = left.get(host, Left(frozenset(), ""))
+                why = f"{before.why}; {told}" if before.why else told
+                left[host] = Left(before.products | _products_of(each), why)
+    return left
+
+
+def _products_of(finding: Problem) -> FrozenSet[str]:
+    """The products that a finding about a host concerns, by its variables; both where they do not tell."""
+    named = {variable.partition("_")[0] for variable in finding.setting.split(" and ")}
+    return frozenset(named if named <= PRODUCTS else PRODUCTS)
+
+
+def _how_left(finding: Problem) -> str:
+    products = _products_of(finding)
+    if products == PRODUCTS:
+        return "the host is left out"
+    return " and ".join(sorted(NAMES[each] for each in products)) + " is left out there"
 
 
 def _may_be_empty(world: World, replaced: Optional[int]) -> FrozenSet[str]:
@@ -475,14 +503,14 @@ def _unknown_ids(accept: Sequence[str], hosts: Sequence[str]) -> List[Problem]:
 def result_of(
     world: World,
     commands: Optional[Mapping[str, str]] = None,
-    left: Optional[Mapping[str, str]] = None,
+    left: Optional[Mapping[str, Left]] = None,
     drawn: str = "",
 ) -> Dict[str, Any]:
     """What later plays need: ids, lists of servers and brokers, who is first, who runs, who is left out."""
     left = left or {}
     result: Dict[str, Any] = {
         "ids": {},
-        "left": dict(left),
+        "left": {host: each.why for host, each in left.items()},
         # What templates of the inventory may need, and nobody wrote down.
         "unwritten": [],
         # host -> the groups that later plays work on
@@ -581,7 +609,11 @@ def result_of(
             result["cluster_first"][cluster.name] = (reached or in_play)[0].name
     first = frozenset(result["cluster_first"].values())
     result["groups"] = {
-        member.name: _groups(member, member.name in left, member.name in first)
+        member.name: _groups(
+            member,
+            left[member.name].products if member.name in left else frozenset(),
+            member.name in first,
+        )
         for member in world.members
         if member.in_play
     }
@@ -592,18 +624,23 @@ def _unwritten(member: Member, variable: str, value: int) -> Dict[str, Any]:
     return {"host": member.name, "variable": variable, "value": value}
 
 
-def _groups(member: Member, left: bool, first: bool) -> List[str]:
-    """The groups of a member of this run; of those that are left out or did not answer, only the last plays speak."""
+def _groups(member: Member, left: FrozenSet[str], first: bool) -> List[str]:
+    """The groups of a member of this run; of those that are left out or did not answer, only the last plays speak.
+
+    `left`: its products that are left out.
+    """
     groups = ["kafkaops_run"]
-    if not left and not member.unreachable:
+    serves = member.is_server and "zookeeper" not in left
+    runs = member.runs_kafka and "kafka" not in left
+    if (serves or runs or not left) and not member.unreachable:
         groups.append("kafkaops_members")
-        if member.is_server:
+        if serves:
             groups.append("kafkaops_zookeeper")
-        if member.runs_kafka:
+        if runs:
             groups.append("kafkaops_kafka")
-        if member.is_broker and in_zookeeper(member):
+        if runs and member.is_broker and in_zookeeper(member):
             groups.append("kafkaops_in_zookeeper")
-        if member.kraft:
+        if runs and member.kraft:
             groups.append("kafkaops_kraft" if member.is_broker else "kafkaops_controllers")
     if first and not left:
         groups.append("kafkaops_first")

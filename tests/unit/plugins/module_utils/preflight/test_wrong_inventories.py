@@ -319,7 +319,6 @@ ELSEWHERE = {"kafka-3": {"in_play": False}}
         ("host.unreadable", {**DEAD_DISK, "kafka/log_dirs/0/readable": False}),
         ("directories.emptied", {"kafka/answered": DEAD_DISK["kafka/answered"]}),
         ("directories.unwritable", {"kafka/log_dirs/0/read_only": True}),
-        ("space.low", {"kafka/log_dirs/0/free_bytes": 1000000}),
         ("java.broken", {"java/refusal": "Exec format error"}),
     ],
 )
@@ -339,6 +338,77 @@ def test_what_is_amiss_with_a_host_outside_of_the_run_is_only_told(tmp_path, che
         assert check in inside.result["left"]["kafka-3"]
     else:
         assert check in said(inside) and inside.errors and inside.result["left"] == {}
+
+
+@pytest.mark.parametrize("purpose, level", [("deploy", "error"), ("start", "warning")])
+@pytest.mark.parametrize(
+    "check, facts",
+    [
+        ("space.low", {"kafka/log_dirs/0/free_bytes": 1000000}),
+        ("host.memory_maps", {"limits/max_map_count": 100, "container": "docker"}),
+        (
+            "directories.dropped",
+            {
+                "kafka/other_log_dirs": [
+                    {
+                        "path": "/srv/old",
+                        "partitions": 1,
+                        "topics": ["t"],
+                        "readable": True,
+                        "meta": None,
+                    }
+                ]
+            },
+        ),
+    ],
+)
+def test_what_has_run_so_starts_again(tmp_path, check, facts, purpose, level):
+    """After a power loss all disks of a cluster may be nearly full, and it has run with them."""
+    verdict = ground.verdict_of(spoilt(), tmp_path, facts={"kafka-3": facts}, purpose=purpose)
+    assert verdict.result["left"] == {}
+    assert {each.level for each in verdict.findings if each.check == check} == {level}
+    assert "kafkaops_kafka" in verdict.result["groups"]["kafka-3"]
+
+
+def test_a_limit_of_open_files_that_was_enough_until_now_starts_again(tmp_path):
+    few = spoilt(everywhere={"jvm_service_open_files": 500})
+    assert "host.open_files" in {
+        each.check for each in ground.verdict_of(few, tmp_path, purpose="deploy").errors
+    }
+    verdict = ground.verdict_of(few, tmp_path, purpose="start")
+    assert (verdict.errors, verdict.result["left"]) == ((), {})
+
+
+BOTH = {"zookeeper": {"hosts": {"kafka-2": {}, "kafka-3": {}}}}
+
+
+@pytest.mark.parametrize(
+    "facts, groups, words",
+    [
+        ({}, {"kafka", "zookeeper"}, ""),
+        ({"kafka/log_dirs/0/read_only": True}, {"zookeeper"}, "(Kafka is left out there)"),
+        ({"zookeeper/data/data_dir/read_only": True}, {"kafka"}, "(ZooKeeper is left out there)"),
+        (
+            {"kafka/log_dirs/0/read_only": True, "zookeeper/data/data_dir/read_only": True},
+            set(),
+            "is left out there)",
+        ),
+        ({"java/refusal": "Exec format error"}, set(), "(the host is left out)"),
+    ],
+)
+def test_a_product_is_left_out_where_only_its_disks_are_broken(tmp_path, facts, groups, words):
+    """A server on the host of a broken broker may be what a quorum lacks."""
+    verdict = ground.verdict_of(
+        spoilt(document={"all": {"children": BOTH}}),
+        tmp_path,
+        facts={"kafka-3": facts},
+        purpose="start",
+    )
+    assert verdict.errors == () and (list(verdict.result["left"]) == ["kafka-3"]) is bool(facts)
+    of_host = set(verdict.result["groups"]["kafka-3"])
+    assert {each for each in ("kafka", "zookeeper") if f"kafkaops_{each}" in of_host} == groups
+    assert ("kafkaops_members" in of_host) is bool(groups)
+    assert words in "".join(each.line() for each in verdict.findings)
 
 
 def test_who_is_left_out_is_first_in_nothing(tmp_path):
