@@ -93,9 +93,10 @@ options:
   allow:
     description:
       - What the task consents to. V(fewer_replicas) lets a lower O(replication_factor) take copies of records away.
+      - V(racks_ignored) lets replicas move without regard to racks where some of the brokers that stay have one and others none.
     type: list
     elements: str
-    choices: [fewer_replicas]
+    choices: [fewer_replicas, racks_ignored]
     default: []
   throttle:
     description:
@@ -142,7 +143,7 @@ attributes:
 notes:
   - Needs confluent-kafka and kafka-python.
   - Sizes are those of the log directories. If they cannot be read, replicas are counted as empty.
-  - Brokers that have no rack while others have one switch the care for racks off.
+  - While some brokers have a rack and others none, racks have no say, and no replica is copied without O(allow=[racks_ignored]).
 seealso:
   - module: kafkaops.cluster.kafka_topics
   - module: kafkaops.cluster.kafka_cluster_info

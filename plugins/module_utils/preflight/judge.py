@@ -121,7 +121,17 @@ CHECKS = (
 # Of first words of ids, or of ids: what concerns only what the inventory would write, and not what was in effect.
 WISHES = frozenset(
     ("acls", "cleanup", "config", "configs", "jvm", "listeners", "memory", "min_insync")
-    + ("partitions", "quotas", "replication", "retention", "security", "state", "tls", "topics")
+    + (
+        "partitions",
+        "quotas",
+        "racks",
+        "replication",
+        "retention",
+        "security",
+        "state",
+        "tls",
+        "topics",
+    )
     + ("quorum.settings", "unclean", "users", "version")
 )
 # What the host has run with until it went down. That it should have more is no reason to leave it down.

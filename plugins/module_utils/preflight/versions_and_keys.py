@@ -273,8 +273,22 @@ def _keys(member: Member, variable: str, table: KeyTable) -> Iterator[Problem]:
 def check_replication(world: World) -> Iterator[Problem]:
     """Replication factors and minimum ISR of the nodes' configuration against the number of brokers."""
     for cluster in world.clusters:
+        yield from _racks(cluster)
         for member in cluster.nodes:
             yield from _factors(cluster, member)
+
+
+def _racks(cluster: Cluster) -> Iterator[Problem]:
+    """Racks of some brokers only; what the brokers run with until a roll has brought all of them is no matter."""
+    without = [each.name for each in cluster.staying_brokers if not each.text("kafka_rack")]
+    if without and len(without) < len(cluster.staying_brokers):
+        yield found(
+            "racks.some",
+            without,
+            "kafka_rack",
+            "",
+            "other brokers of the cluster have a rack; while some have none, moves of replicas ignore racks",
+        )
 
 
 def _factors(cluster: Cluster, member: Member) -> Iterator[Problem]:

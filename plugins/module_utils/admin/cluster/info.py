@@ -258,7 +258,9 @@ def _unclean_topics(
     ids = [each["id"] for each in described["brokers"]]
     defaults = client.fetch_broker_settings(ids, health.UNCLEAN).values()
     return {
-        name for name in topics if health.elects_unclean(Topic(name, (), configs.get(name)), defaults)
+        name
+        for name in topics
+        if health.elects_unclean(Topic(name, (), configs.get(name)), defaults)
     }
 
 

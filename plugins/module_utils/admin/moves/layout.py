@@ -26,7 +26,8 @@ MOVE, REORDER, FINISH, CANCEL, UNTHROTTLE = "move", "reorder", "finish", "cancel
 EXAMPLES = 5
 # What a task can consent to.
 FEWER_REPLICAS = "fewer_replicas"
-CONSENTS = (FEWER_REPLICAS,)
+RACKS_IGNORED = "racks_ignored"
+CONSENTS = (FEWER_REPLICAS, RACKS_IGNORED)
 # What the brokers ask of whoever moves, and of whoever throttles; by the protocol's names.
 MOVING_RIGHT, THROTTLING_RIGHT = "ALTER", "ALTER_CONFIGS"
 
@@ -44,6 +45,10 @@ class Layout:
     racks: Mapping[int, Optional[str]] = field(default_factory=dict)
     sizes: Mapping[Key, int] = field(default_factory=dict)
     in_sync: Mapping[Key, Tuple[int, ...]] = field(default_factory=dict)
+
+    def without_rack(self, brokers: Iterable[int]) -> List[int]:
+        """Those of these brokers that have no rack, sorted."""
+        return sorted(broker for broker in brokers if not self.racks.get(broker))
 
 
 @dataclass(frozen=True)

@@ -41,8 +41,8 @@ class Placement:
         self.away = away - wish.drain
         self.members = sorted(set(layout.brokers) - wish.drain)
         self.targets = sorted(set(wish.onto or layout.brokers) - wish.drain)
-        aware = all(layout.racks.get(broker) for broker in layout.brokers)
-        # Without racks each broker is one.
+        aware = not layout.without_rack(self.members)
+        # Without racks each broker is one. Those that are emptied need none.
         self.rack = {
             broker: (layout.racks.get(broker) if aware else None) or f"\0{broker}"
             for broker in {*layout.brokers, *(b for replicas in self.before for b in replicas)}

@@ -43,6 +43,7 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.moves.layou
     FEWER_REPLICAS,
     FINISH,
     MOVE,
+    RACKS_IGNORED,
     REORDER,
     UNTHROTTLE,
     Layout,
@@ -54,6 +55,7 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.moves.layou
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.moves.plan_replicas import (
     plan_moves,
+    racks_of_some,
     useful,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.moves.room import (
@@ -200,6 +202,8 @@ def plan_reassignment(
     refusals += without_room(coming, found.directories, hosts, found.within)
     if FEWER_REPLICAS not in allow:
         refusals += _fewer(moves)
+    if RACKS_IGNORED not in allow and moves.copies:
+        refusals += _racks(racks_of_some(after, wish))
     warnings = [*moves.warnings, *_foreign(found), *unknown_room(coming, found.directories)]
     changes = [
         Change(
@@ -342,6 +346,21 @@ def _beside_the_dead(dead: Collection[int], moves: Moves) -> List[Problem]:
             f"move ends before it is back: {some_keys(sorted(waiting))}",
             f"start it, see playbooks/status.yml; if it is gone for good, empty it first ({away})",
             (f"broker {', '.join(map(str, brokers))}",),
+        )
+    ]
+
+
+def _racks(without: Sequence[int]) -> List[Problem]:
+    """The refusal of copies that racks have no say in; `without`: the brokers that have none although others have."""
+    if not without:
+        return []
+    return [
+        Problem(
+            "reassignment.racks",
+            "it has no rack although others do, so that all copies of a record might get into one rack",
+            "give each broker a rack (kafka_rack, and playbooks/rolling_restart.yml), or consent with"
+            f' allow: [{RACKS_IGNORED}] (playbooks: -e \'{{"kafkaops_preflight_accept": ["racks.some"]}}\')',
+            (f"broker {', '.join(map(str, without))}",),
         )
     ]
 

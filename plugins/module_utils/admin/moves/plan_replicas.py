@@ -157,13 +157,19 @@ def _warnings(layout: Layout, wish: Wish) -> List[str]:
             f"broker {', '.join(map(str, missing))} holds replicas and is not alive: they stay "
             "where they are, with all replicas of their partitions, and are not counted"
         )
-    racks = [layout.racks.get(broker) for broker in sorted(alive)]
-    if any(racks) and not all(racks):
-        without = [broker for broker in sorted(alive) if not layout.racks.get(broker)]
+    without = racks_of_some(layout, wish)
+    if without:
         warnings.append(
             f"broker {', '.join(map(str, without))} has no rack although others do: racks are ignored"
         )
     return warnings
+
+
+def racks_of_some(layout: Layout, wish: Wish) -> List[int]:
+    """The brokers that stay and have no rack, where others have one: nobody can spread replicas over racks then."""
+    staying = set(layout.brokers) - wish.drain
+    without = layout.without_rack(staying)
+    return without if len(without) < len(staying) else []
 
 
 def _some_topics(keys: Sequence[Key]) -> str:

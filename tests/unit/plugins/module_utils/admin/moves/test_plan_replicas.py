@@ -205,6 +205,15 @@ def test_racks_of_some_brokers_only_are_ignored_and_said():
     assert "broker 2 has no rack" in plan.warnings[0]
 
 
+def test_a_broker_that_is_emptied_needs_no_rack():
+    racks = {1: "a", 2: "a", 3: "b", 4: None}
+    layout = Layout(
+        cyclic(6, 2, (1, 3)) | {("t", n): (4, 1) for n in range(6)}, (1, 2, 3, 4), racks
+    )
+    after = carried_out(layout, plan_moves(layout, Wish(drain=frozenset({4}))).moves)
+    assert all(len(racks_of(layout, replicas)) == 2 for replicas in after.replicas.values())
+
+
 def test_moves_under_way_are_judged_by_whether_they_help():
     before = Layout(cyclic(4, 1, (1, 2)), (1, 2, 3))
     helps = Layout({**before.replicas, ("orders", 0): (3,)}, (1, 2, 3))

@@ -99,6 +99,31 @@ def test_throttles_that_a_killed_run_has_left_go_when_nothing_is_to_move():
     assert not plan.warnings
 
 
+@pytest.mark.parametrize(
+    "racks, drain, refused",
+    [
+        ({}, (), []),
+        ({1: "a", 2: "b", 3: "c"}, (), []),
+        ({1: "a", 2: None, 3: "c"}, (), ["reassignment.racks"]),
+        ({1: "a"}, (), ["reassignment.racks"]),
+        # who leaves needs none
+        ({1: "a", 2: "b"}, (3,), []),
+        ({3: "c"}, (3,), []),
+        ({1: "a", 3: "c"}, (3,), ["reassignment.racks"]),
+    ],
+)
+def test_nothing_is_copied_while_racks_of_some_brokers_are_known(racks, drain, refused):
+    wish = Wish(drain=frozenset(drain), spread=True)
+    there = [(3,), (3,), (3,)]
+    plan, moves = plan_reassignment(found(there, racks=racks), wish)
+    assert moves.copies and checks(plan) == refused
+    consented, _moves = plan_reassignment(found(there, racks=racks), wish, allow=["racks_ignored"])
+    assert checks(consented) == []
+    assert bool(consented.warnings) is bool(refused)
+    even, _moves = plan_reassignment(found([(1,), (2,), (3,)], racks=racks), Wish(spread=True))
+    assert checks(even) == [], "nothing moves"
+
+
 @pytest.mark.parametrize("entries", ["*", "0:1", "0:1,1:2"])
 def test_a_throttle_of_somebody_else_stays_and_is_told(entries):
     """Without a move of his under way nobody knows what it is for."""
