@@ -68,8 +68,8 @@ options:
       - Topics that may be unavailable while the broker restarts, because they have too few replicas
         ever to pass; V(all) for whichever, V(topic:all) for one of that name. Names may also be separated by commas.
       - A partition of such a topic passes as soon as all its replicas on other brokers are in sync.
-      - With V(all) a broker may also stop when nobody can be asked, because nobody answers or all refuse
-        the connection.
+      - With V(all) a broker may also stop when nobody can be asked, because for O(quiet_seconds) nobody answers or
+        all refuse the connection.
     type: list
     elements: str
     default: []

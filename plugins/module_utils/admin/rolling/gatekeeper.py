@@ -33,6 +33,12 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.client.four
     states_of,
     without_quorum,
 )
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.client.reach import (
+    CERTIFICATE,
+    CREDENTIALS,
+    PROTOCOL,
+    UNREACHABLE,
+)
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.client.until_quiet import (
     POLL_SECONDS,
     FailedDirectories,
@@ -65,6 +71,11 @@ if TYPE_CHECKING:
 
 # So often are metadata read again for a topic whose settings nobody has.
 SETTLING = 3
+# What may be wrong with all brokers, so that their restart is the cure. Settings that the library refuses, a token that
+# the provider does not give and a wrong address are wrong with who asks.
+NOBODY_LETS_IN = frozenset((CERTIFICATE, CREDENTIALS, PROTOCOL, UNREACHABLE))
+# So many clients, one after another, have to be turned away before nobody is asked.
+TURNED_AWAY = 3
 
 
 @dataclass(frozen=True)
@@ -305,7 +316,7 @@ class Gatekeeper:
         stop the broker right afterwards. Where something can never pass, it is looked on for the quiet time:
         topics come and go.
         """
-        blind = self.unasked(make_client)
+        blind = self.unasked(make_client, clock, sleep)
         if blind:
             return blind
         client = make_client()
@@ -329,26 +340,47 @@ class Gatekeeper:
         finally:
             client.close()
 
-    def unasked(self, make_client: Callable[[], KafkaClient]) -> Optional[Dict[int, Verdict]]:
+    def unasked(
+        self,
+        make_client: Callable[[], KafkaClient],
+        clock: Callable[[], float] = time.monotonic,
+        sleep: Callable[[float], None] = time.sleep,
+    ) -> Optional[Dict[int, Verdict]]:
         """The verdicts where everything may be unavailable and nobody can be asked, else None.
 
-        With a wrong certificate on all brokers, say, no gate could ever be passed again.
+        With a wrong certificate on all brokers, say, no gate could ever be passed again. Who has consented to a lot of
+        topics may mean these alone: so nobody is asked only if one client after another is turned away, for the quiet
+        time. AdminError where what is wrong is no matter of the brokers.
         """
         if not self.question.accepted.everything:
             return None
-        client = make_client()
-        try:
-            client.connect()
-        except AdminError as error:
-            why = f"nobody can be asked ({error.problem.reason}), and everything may be unavailable"
-            self.unsure = [why]
-            return {each: Verdict(each, gate.GO, mending=why) for each in self.question.brokers}
-        finally:
-            client.close()
-        return None
+        began, turned_away = clock(), 0
+        while True:
+            client = make_client()
+            try:
+                client.connect()
+                return None
+            except AdminError as error:
+                if error.problem.check not in NOBODY_LETS_IN:
+                    raise
+                reason = error.problem.reason
+            finally:
+                client.close()
+            turned_away += 1
+            if turned_away >= TURNED_AWAY and clock() - began >= self.question.quiet_seconds:
+                break
+            sleep(POLL_SECONDS)
+        why = f"nobody can be asked ({reason}), and everything may be unavailable"
+        self.unsure = [why]
+        return {each: Verdict(each, gate.GO, mending=why) for each in self.question.brokers}
 
     @contextlib.contextmanager
-    def at_hand(self, make_client: Callable[[], KafkaClient]) -> Iterator[Look]:
+    def at_hand(
+        self,
+        make_client: Callable[[], KafkaClient],
+        clock: Callable[[], float] = time.monotonic,
+        sleep: Callable[[float], None] = time.sleep,
+    ) -> Iterator[Look]:
         """A look at the one broker for which all is ready: the connection is there, and settings are read.
 
         What could be asked in vain is a reason, too: `wait` knows whether waiting helps.
@@ -363,14 +395,16 @@ class Gatekeeper:
                 return [told(error)]
 
         try:
-            if self.unasked(make_client):
-                yield list
-                return
             try:
-                client.connect()
+                blind = self.unasked(make_client, clock, sleep)
+                if not blind:
+                    client.connect()
             except AdminError as error:
                 reasons = [told(error)]
                 yield lambda: reasons
+                return
+            if blind:
+                yield list
                 return
             look()
             yield look
@@ -393,9 +427,10 @@ class Gatekeeper:
         `make_client()` gives a new, unconnected client.
         """
         (broker,) = self.question.brokers
-        blind = self.unasked(make_client)
+        began = clock()
+        blind = self.unasked(make_client, clock, sleep)
         if blind:
-            return Passed(blind[broker], 0.0, 1)
+            return Passed(blind[broker], round(clock() - began, 2), 1)
         last: List[Verdict] = []
         standing, growth = gate.Standing(self.question.quiet_seconds), gate.Growth()
 
@@ -486,7 +521,7 @@ def until_stopped(
 
     return last_look.until_stopped(
         attempt,
-        lambda: Gatekeeper(question).at_hand(make_client),
+        lambda: Gatekeeper(question).at_hand(make_client, clock, sleep),
         lambda: Gatekeeper(question).wait(make_client, clock, sleep, log),
         in_vain,
         question.wait_seconds,

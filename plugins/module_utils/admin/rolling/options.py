@@ -17,6 +17,7 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.rolling.ens
     SERVER,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.rolling.gatekeeper import (
+    NOBODY_LETS_IN,
     Question,
 )
 
@@ -54,7 +55,7 @@ def question_of(params: Mapping[str, Any]) -> Question:
 
 def with_way_out(error: AdminError) -> AdminError:
     """The error; where nobody lets anybody in, with the option that restarts brokers all the same."""
-    if error.problem.check.startswith("connection."):
+    if error.problem.check in NOBODY_LETS_IN:
         remedy = (
             f"{error.problem.remedy}; if the restart itself is the cure, and no broker lets"
             f" anybody in: add `{gate.OPTION}{gate.EVERYTHING}`"

@@ -37,6 +37,9 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.rolling.gat
     Question,
     until_stopped,
 )
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.rolling.options import (
+    with_way_out,
+)
 from ansible_collections.kafkaops.cluster.plugins.module_utils.problem import Problem
 
 ALL = (1, 2, 3)
@@ -740,9 +743,37 @@ def refused():
 
 
 def test_where_nobody_can_be_asked_only_consent_to_everything_helps():
-    assert "certificate not trusted" in World((0, refused())).wait(accepted=["all"]).verdict.mending
+    passed = World((0, refused())).wait(accepted=["all"], quiet=3)
+    assert "certificate not trusted" in passed.verdict.mending and 3 <= passed.waited_seconds < 4
     with pytest.raises(AdminError, match="connection.certificate"):
         World((0, refused())).wait(accepted=["t0"])
+
+
+@pytest.mark.parametrize("since", [0.5, 2.5])
+def test_one_client_that_is_turned_away_does_not_open_the_gate(since):
+    """Consent to many topics is printed as consent to all: a broker that is slow for a moment is asked again."""
+    world = World((0, refused()), (since, THIN), (9, GOOD))
+    passed = world.wait(accepted=["all"], quiet=3)
+    assert passed.verdict.mending == "" and passed.polls > 10
+    world = World((0, refused()), (since, SINGLE))
+    keeper = Gatekeeper(Question((1,), ALL, EVERYTHING, quiet_seconds=3.0))
+    found = keeper.look_once(lambda: world, lambda: world.now, world.sleep)
+    assert found[1].mending == "" and not keeper.unsure
+
+
+@pytest.mark.parametrize(
+    "check", ["connection.settings", "connection.token", "connection.listener"]
+)
+def test_what_is_wrong_with_who_asks_opens_no_gate(check):
+    wrong = AdminError(Problem(check, "wrong", "correct it", ("h:1",)))
+    world = World((0, wrong))
+    with pytest.raises(AdminError, match=check) as caught:
+        world.wait(accepted=["all"])
+    assert "kafka_accept_unavailable" not in with_way_out(caught.value).message
+    keeper = Gatekeeper(Question((1,), ALL, EVERYTHING))
+    with keeper.at_hand(lambda: world, lambda: world.now, world.sleep) as look:
+        assert look() == ["h:1: wrong"], "right before the stop, too"
+    assert "kafka_accept_unavailable=all" in with_way_out(refused()).message
 
 
 # ---------------------------------------------------------------- the quorum of controllers
@@ -944,7 +975,11 @@ def test_nobody_answers_right_before_the_stop():
     assert 8 <= when < 9 and said == [["h:9092: no answer"], []]
     when, said = stopped(World(), (0, lost), (3, GOOD))
     assert 8 <= when < 9 and said == [["h:9092: no answer"], []]
-    assert stopped(World(), (0, lost), accepted=["all"]) == (2, [[]])
+    nobody = AdminError(
+        Problem("connection.unreachable", "no answer", "", ("h:9092",)), reachable=False
+    )
+    when, said = stopped(World(), (0, nobody), accepted=["all"])
+    assert 5 <= when < 6 and said == [[]], "for the quiet time"
 
 
 def lines_of(call):
