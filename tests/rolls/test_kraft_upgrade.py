@@ -115,7 +115,7 @@ def test_it_is_upgraded_while_records_flow(upgraded):
 
     after = upgraded.processes()
     again = upgraded.play("rolling_upgrade.yml")
-    assert again.changed() == 0 and "nothing to do" in said(again)
+    assert again.changed() == 0 and "no version changes" in said(again)
     assert upgraded.deploy().changed() == 0
     assert LEFT in said(upgraded.play("status.yml"))
     assert upgraded.processes() == after

@@ -51,7 +51,10 @@ OLDEST_ZOOKEEPER = (3, 8, 3)
 FINALIZE = "kafka_finalize"
 # Lines of ZooKeeper whose newer data the older release was seen to read.
 ZOOKEEPER_WAYS_BACK = frozenset((((3, 9), (3, 8)),))
-NOTHING_TO_DO = "Every member of this run has the inventory's versions: nothing to do."
+NO_VERSION_CHANGES = (
+    "Every member of this run has the inventory's versions: no version changes. Other settings that are pending take"
+    " effect."
+)
 ROLLING_UPGRADE, ROLLING_BACK = "playbooks/rolling_upgrade.yml", "playbooks/rollback.yml"
 
 
@@ -458,7 +461,7 @@ def plan_lines(cluster: Cluster, purpose: str) -> List[str]:
             return lines + feature_levels.finalising_lines(levels, wanted, ROLLING_BACK)
         if lines and purpose == UPGRADE:
             lines += feature_levels.upgrade_lines(levels, wanted, ROLLING_BACK)
-        return lines or [NOTHING_TO_DO]
+        return lines or [NO_VERSION_CHANGES]
     before = {each.name: speaker(each) for each in cluster.brokers}
     after = protocols(cluster, purpose)
     if finalize_wanted(cluster, purpose):
@@ -479,7 +482,7 @@ def plan_lines(cluster: Cluster, purpose: str) -> List[str]:
         lines.append(
             f"Brokers go on to speak protocol version {', '.join(pinned)}, so {ROLLING_BACK} goes back."
         )
-    return lines or [NOTHING_TO_DO]
+    return lines or [NO_VERSION_CHANGES]
 
 
 def _newest_wanted(cluster: Cluster) -> str:

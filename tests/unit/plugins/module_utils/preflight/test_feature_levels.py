@@ -169,7 +169,7 @@ upgraded:
   releases: [4.3.1, 4.3.1, 4.3.1]
   levels: KRAFT_3_9
   state: ["Not finalised: metadata.version 21 -> 30", "-e kafka_finalize=true; playbooks/rollback.yml goes back"]
-  before: ["nothing to do"]
+  before: ["no version changes", "pending take effect"]
   after: ["Not finalised", "FINALIZE", "ROLLBACK"]
 finalise:
   releases: [4.3.1, 4.3.1, 4.3.1]

@@ -250,7 +250,7 @@ killed:
 upgraded:
   facts: [PINNED, PINNED, PINNED]
   state: ["Pinned to protocol version 3.8, not finalised: kafka-1, kafka-2, kafka-3."]
-  before: ["nothing to do"]
+  before: ["no version changes", "pending take effect"]
   after: ["Pinned to protocol version 3.8, not finalised"]
 finalise:
   facts: [PINNED, PINNED, PINNED]
@@ -261,7 +261,7 @@ finalise:
 finalise, killed:
   facts: [PINNED, FINAL, PINNED]
   state: ["Finalising is half done: kafka-2 speaks protocol version 3.9, kafka-1, kafka-3 still 3.8.", "no way back"]
-  before: ["nothing to do"]
+  before: ["no version changes", "pending take effect"]
   after: ["Finalising is half done", "To go on: FINALIZE; there is no way back"]
 finalised:
   facts: [FINAL, FINAL, FINAL]
