@@ -115,7 +115,15 @@ def test_what_is_done_once_for_each_cluster_is_not_done_once_for_all():
 
 
 STARTS_OR_STOPS = {
-    *("start.yml", "start_together.yml", "stop.yml", "retire.yml", "teardown.yml", "turn.yml"),
+    *(
+        "start.yml",
+        "start_together.yml",
+        "stop.yml",
+        "stop_gated.yml",
+        "retire.yml",
+        "teardown.yml",
+        "turn.yml",
+    ),
     *("resize.yml", "drills.yml", "drills_quorum.yml", "drill_mend.yml"),
     # nobody shall restart a broker while it measures
     "benchmark.yml",

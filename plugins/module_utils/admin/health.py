@@ -288,7 +288,7 @@ def bad_directories(found: Mapping[int, Sequence[Directory]]) -> List[Problem]:
                     reason,
                     "make room on the disk or repair it, and restart this broker"
                     " (playbooks/rolling_restart.yml -e broker=ID); if the disk is lost, stop the broker"
-                    " (playbooks/stop.yml --limit HOST), replace the disk, and have it filled anew"
+                    " (playbooks/stop.yml -e broker=ID), replace the disk, and have it filled anew"
                     " (playbooks/replace_broker.yml -e broker=ID)",
                     (f"broker {broker}",),
                 )

@@ -206,6 +206,7 @@ def test_a_turn_calls_three_modules():
         ("kafka", "turn.yml", "__kafka_gate_again"),
         ("kafka", "drill_broker.yml", "__kafka_gate_again"),
         ("kafka", "drill_stop.yml", "__kafka_gate_again"),
+        ("kafka", "stop_gated.yml", "__kafka_gate_again"),
         ("zookeeper", "turn.yml", "__zookeeper_gate_again"),
         ("zookeeper", "drill_stop.yml", "__zookeeper_gate_again"),
     ],

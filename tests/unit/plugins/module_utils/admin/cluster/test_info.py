@@ -116,7 +116,9 @@ def test_each_log_directory_is_told_with_what_is_wrong_with_it():
     assert "[directories.failed] broker 2: its log directory /b is offline" in told[1]["problem"]
     assert "rolling_restart.yml -e broker=ID" in told[1]["problem"]
     # replace_broker.yml leaves a broker that runs alone, as one with another directory does
-    stop, replace = (f"playbooks/{name}" for name in ("stop.yml --limit", "replace_broker.yml -e"))
+    stop, replace = (
+        f"playbooks/{name}" for name in ("stop.yml -e broker=ID", "replace_broker.yml -e")
+    )
     assert 0 < told[1]["problem"].find(stop) < told[1]["problem"].find(replace)
     assert "no space is left on the disk of its log directory /a" in told[2]["problem"]
 
