@@ -403,6 +403,50 @@ def told_by(playbook, play_name, variable, variables):
 
 
 A, B = ({"kafka_cluster_name": name} for name in "AB")
+
+
+@pytest.mark.parametrize(
+    "playbook, play_name",
+    [
+        ("leadership.yml", "Choose whose leadership is given back"),
+        ("prove.yml", "Prove the change"),
+        ("prove.yml", "Refuse a proof that nobody could begin"),
+    ],
+)
+@pytest.mark.parametrize(
+    "broker, clusters",
+    [({}, "AB"), ({"kafkaops_broker": "a2"}, "A"), ({"kafkaops_broker": "b1"}, "B")],
+)
+def test_a_run_for_one_broker_leaves_other_clusters_alone(playbook, play_name, broker, clusters):
+    """A cluster that is down would end it, or be proved for nothing."""
+    plays = DataLoader().load_from_file(
+        str(ROOT / "playbooks" / "phases" / playbook), trusted_as_template=True
+    )
+    (play,) = [each for each in plays if each["name"] == play_name]
+    (task,) = play["tasks"]
+    conditions = task["when"] if isinstance(task["when"], list) else [task["when"]]
+    nodes = {"A": [{"host": "a1"}, {"host": "a2"}], "B": [{"host": "b1"}]}
+    concerned = ""
+    for cluster, host in (("A", "a1"), ("B", "b1")):
+        variables = {
+            **(task.get("vars") or {}),
+            **broker,
+            "kafka_cluster_name": cluster,
+            "inventory_hostname": host,
+            "prove": True,
+            "ansible_check_mode": False,
+            "kafkaops_validation": "begin",
+            "kafkaops_preflight": {
+                "nodes": nodes,
+                "cluster_first": {} if "Refuse" in play_name else {"A": "a1", "B": "b1"},
+            },
+        }
+        told = Templar(loader=DataLoader(), variables=variables)
+        if all(told.evaluate_conditional(each) for each in conditions):
+            concerned += cluster
+    assert concerned == clusters
+
+
 STILL_RUNS = {"kafka_stop": {"failed": True}}
 
 
