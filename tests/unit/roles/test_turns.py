@@ -366,6 +366,36 @@ def test_a_plan_that_is_refused_shows_order_and_reasons():
     ]
 
 
+@pytest.mark.parametrize("check_mode", [False, True])
+@pytest.mark.parametrize("refusal", ["", "[gate.cannot_pass] ..."])
+@pytest.mark.parametrize("early", [False, True])
+def test_what_is_decided_is_shown_once_before_the_first_turn(check_mode, refusal, early):
+    """In check mode the turns show their order themselves; a look before ZooKeeper restarts is repeated."""
+    known = {"ansible_check_mode": check_mode, "kafka_gate_plan": {"refusal": refusal}}
+    includes = "gate_early.yml" if early else "start_together.yml"
+    (asked,) = [
+        task
+        for task in yaml.safe_load((ROLES / "kafka" / "tasks" / includes).read_text())
+        if task.get("ansible.builtin.include_tasks") == "gate_plan.yml"
+    ]
+    shows = (asked.get("vars") or {}).get("__kafka_shows_turns")
+    if shows is not None:
+        known["__kafka_shows_turns"] = trust_as_template(shows)
+    told = Templar(loader=DataLoader(), variables=known)
+    shown = []
+    for task in tasks_from("kafka", "gate_plan.yml"):
+        if "ansible.builtin.debug" in task:
+            when = task["when"] if isinstance(task["when"], list) else [task["when"]]
+            if all(told.evaluate_conditional(trust_as_template(each)) for each in when):
+                shown.append(task["name"])
+    lines = ["Show what the gate says of each broker now"]
+    order = ["Show in which order they restart, and why"]
+    if early and not check_mode:
+        assert shown == []
+    else:
+        assert shown == lines + (order if refusal or not check_mode else [])
+
+
 @pytest.mark.parametrize(
     ("metadata", "phase", "asked"),
     [
