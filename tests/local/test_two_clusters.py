@@ -37,12 +37,15 @@ class TwoClusters(Neighbours):
 
     def __init__(self, offset):
         super().__init__(offset, inventory="inventories/local-1x1")
-        self.zookeepers, self.brokers = ["zookeeper-1", "zookeeper-2"], {"kafka-1": 0, "kafka-2": 0}
+        self.zookeepers, self.brokers = ["zookeeper-1", "zookeeper-2"], {"kafka-1": 0, "kafka-2": 2}
         names = zip(("left", "right"), zip(self.zookeepers, self.brokers))
         groups = {"zookeeper": {}, "kafka": {}}
         for cluster, (server, broker) in names:
             groups["zookeeper"][server] = {"local_cluster_name": cluster}
-            groups["kafka"][broker] = {"local_cluster_name": cluster}
+            groups["kafka"][broker] = {
+                "local_cluster_name": cluster,
+                "kafka_broker_id": self.brokers[broker],
+            }
         children = {name: {"hosts": hosts} for name, hosts in groups.items()}
         (self.overlay / "hosts.yml").write_text(yaml.safe_dump({"all": {"children": children}}))
 
@@ -233,6 +236,22 @@ def test_a_cluster_that_is_not_ready_is_named_and_the_other_is_started(two):
         assert "Cluster right is not ready" not in run.text
         table = two.play("status.yml").text
         assert "All 2 instances run." in table and "ATTENTION: " in table
+    two.play("start.yml")
+    assert two.running() == {*LEFT, *RIGHT}
+
+
+def test_a_run_for_one_broker_leaves_the_other_cluster_alone(two):
+    """The broker of `left` is down, so that nobody could elect. A stop leaves its server alone, too."""
+    two.play("stop.yml", "--limit", "kafka-1")
+    before = two.process("kafka-2")
+    two.play("rolling_restart.yml", "-e", "broker=2")
+    assert two.running() == {"zookeeper-1", *RIGHT} and two.process("kafka-2") != before
+
+    run = two.play("stop.yml", "-e", "broker=2")
+    assert two.running() == {"zookeeper-1", "zookeeper-2"}, run.text
+    assert "Wait until this broker may stop" in run.text, run.text
+    assert two.play("stop.yml", "-e", "broker=2").changed() == 0
+    assert "broker.unknown" in two.play("stop.yml", "-e", "broker=9", code=2).text
     two.play("start.yml")
     assert two.running() == {*LEFT, *RIGHT}
 
