@@ -447,6 +447,26 @@ def test_a_run_for_one_broker_leaves_other_clusters_alone(playbook, play_name, b
     assert concerned == clusters
 
 
+@pytest.mark.parametrize(
+    "staged, named",
+    [
+        ({"zookeeper_staged": {"running": False}}, True),
+        ({"zookeeper_staged": {"running": True}}, False),
+        ({"zookeeper_staged": {"skipped": True}}, False),
+        ({}, False),
+    ],
+)
+def test_a_replacement_names_the_servers_that_it_leaves_down(staged, named):
+    plays = DataLoader().load_from_file(
+        str(ROOT / "playbooks" / "replace_broker.yml"), trusted_as_template=True
+    )
+    (play,) = [each for each in plays if each["name"] == "Name the ZooKeeper servers that are down"]
+    (task,) = play["tasks"]
+    told = Templar(loader=DataLoader(), variables={**staged, "inventory_hostname": "z"})
+    assert told.evaluate_conditional(task["when"]) is named
+    assert "playbooks/start.yml" in task["ansible.builtin.debug"]["msg"]
+
+
 STILL_RUNS = {"kafka_stop": {"failed": True}}
 
 
