@@ -10,7 +10,7 @@ import glob
 import os
 import re
 import stat
-from typing import Any, Dict, Iterable, List, Match, Optional, Tuple
+from typing import Any, Dict, Iterable, List, Mapping, Match, Optional, Tuple
 
 from ansible_collections.kafkaops.cluster.plugins.module_utils.configuration.kafka import (
     parse_properties,
@@ -301,3 +301,38 @@ def zookeeper_data_facts(data_dir: str, data_log_dir: str) -> Dict[str, Any]:
         "data_dir": directory_facts(data_dir),
         "data_log_dir": directory_facts(data_log_dir),
     }
+
+
+def former_data_facts(
+    properties: Mapping[str, str], data_dir: str, data_log_dir: str
+) -> Optional[Dict[str, Any]]:
+    """{data_dir, data_log_dir, myid} of a zoo.cfg in force whose data is where the wanted directories are not.
+
+    A directory is "" where it stays, or has nothing that would have to come along; None where both are. What cannot be
+    read may hold data.
+    """
+    had = properties.get("dataDir", "")
+    had_log = properties.get("dataLogDir") or had
+    found = [transaction_logs(each) for each in sorted({had, had_log} - {""})]
+    if not any(data or not readable for data, readable in found):
+        return None
+    moved = {
+        "data_dir": had if _left_behind(had, data_dir, "snapshot.") else "",
+        "data_log_dir": had_log if _left_behind(had_log, data_log_dir, "log.") else "",
+    }
+    if not any(moved.values()):
+        return None
+    myid = read_text(os.path.join(had, "myid"))
+    return dict(moved, myid=myid.strip() if myid is not None else None)
+
+
+def _left_behind(had: str, wanted: str, kind: str) -> bool:
+    """Whether files of this kind are, or may be, in a directory that is not the wanted one under any name."""
+    if os.path.realpath(had) == os.path.realpath(wanted):
+        return False
+    try:
+        return any(each.startswith(kind) for each in os.listdir(os.path.join(had, "version-2")))
+    except FileNotFoundError:
+        return False
+    except OSError:
+        return True

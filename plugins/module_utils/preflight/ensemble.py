@@ -12,10 +12,12 @@ from typing import Any, Dict, Iterator, List, Optional, Tuple
 from ansible_collections.kafkaops.cluster.plugins.module_utils.addresses import endpoint
 from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.findings import found
 from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.identity import identities
+from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.members import Member
 from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.world import (
     START,
     Cluster,
     World,
+    data_of,
     effective_properties,
     effective_zookeeper,
     ensemble_state,
@@ -42,6 +44,9 @@ def check_ensemble(world: World) -> Iterator[Problem]:
             "no ZooKeeper server of the inventory has this name",
         )
     for cluster in world.clusters:
+        # Also on the way to KRaft, as long as there are servers.
+        for server in cluster.servers:
+            yield from _data_moved(server)
         if cluster.kraft or not (cluster.brokers or cluster.servers):
             continue
         yield from _size(cluster)
@@ -100,13 +105,35 @@ def _data(cluster: Cluster, as_it_ran: bool) -> Iterator[Problem]:
         )
 
 
+def _data_moved(server: Member) -> Iterator[Problem]:
+    """Directories of the inventory that are not those in which the server's data is: it would start without them."""
+    former = server.product_facts("zookeeper").get("former_data") or {}
+    data, log = former.get("data_dir", ""), former.get("data_log_dir", "")
+    if data and log == data and server.data_log_dir == server.data_dir:
+        log = ""  # one move of both
+    for variable, had, wanted, files in (
+        ("zookeeper_data_dir", data, server.data_dir, "its myid and version-2"),
+        ("zookeeper_data_log_dir", log, server.data_log_dir, "the files version-2/log.*"),
+    ):
+        if had:
+            yield found(
+                "ensemble.data_moved",
+                server.name,
+                variable,
+                wanted,
+                f"the server's data is in {had}, and it would start without it",
+                f"set {variable}: {had}; or, one server after another, stop it, move {files} from {had} to {wanted}"
+                " with their owners, and run this again",
+            )
+
+
 def _lists_in_effect(cluster: Cluster) -> Dict[str, Dict[str, str]]:
     """host -> `server.N` -> address, of the servers that have data, as they run or ran last."""
     lists = {}
     for member in cluster.servers:
         facts = member.product_facts("zookeeper")
         current = facts.get("current")
-        if current is not None and (facts.get("data") or {}).get("has_data"):
+        if current is not None and data_of(member).get("has_data"):
             lists[member.name] = {
                 key: value for key, value in current.items() if key.startswith("server.")
             }
@@ -183,7 +210,7 @@ def _place_taken(cluster: Cluster) -> Optional[_Taken]:
     if len(moved) != 1 or len(hosts) != 1:
         return None
     (host,) = hosts
-    data = host.product_facts("zookeeper").get("data") or {}
+    data = data_of(host)
     is_new = data.get("readable") and not data.get("has_data") and not host.alive("zookeeper")
     if not is_new and lists.get(host.name) != wanted:
         return None

@@ -39,6 +39,7 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.masking import (
     masked_url,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.disk_facts import (
+    former_data_facts,
     log_directory_facts,
     place_facts,
     zookeeper_data_facts,
@@ -480,7 +481,9 @@ def host_facts(
             ]
             found["other_log_dirs"] = [log_directory_facts(path) for path in dropped]
         else:
-            found["data"] = zookeeper_data_facts(wanted["data_dir"], wanted["data_log_dir"])
+            directories = wanted["data_dir"], wanted["data_log_dir"]
+            found["data"] = zookeeper_data_facts(*directories)
+            found["former_data"] = former_data_facts(found["current"] or {}, *directories)
         found["current"] = masked_properties(found["current"])
         untried = tuple(found.pop("untried_jvm_options"))
         if untried and home:

@@ -21,6 +21,7 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.members
 from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.world import (
     Cluster,
     World,
+    data_of,
     ensemble_state,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.problem import WARNING, Problem
@@ -79,7 +80,7 @@ def server_claims(cluster: Cluster) -> List[Claim]:
     """What inventory and disks say of the servers' ids."""
     claims = []
     for member in cluster.servers:
-        on_disk = whole_number((member.product_facts("zookeeper").get("data") or {}).get("myid"))
+        on_disk = whole_number(data_of(member).get("myid"))
         claims.append(Claim(member.name, member.myid, () if on_disk is None else (on_disk,)))
     return claims
 
@@ -344,13 +345,19 @@ def _cluster_ids(cluster: Cluster) -> Iterator[Problem]:
     for value, places in sorted(on_disk.items()):
         if not empty and (expected is None or value == expected):
             continue
+        remedy = ""
         if empty:
-            why = "the ensemble is empty and would make up another one"
+            why = "no ZooKeeper server has data, so the ensemble would make up another one"
+            # Most often the records are in order, and what is lost or not mounted is small.
+            remedy = (
+                "mount or restore the data of the ZooKeeper servers; a disk of Kafka is emptied only where the old"
+                " cluster is gone for good and nobody needs its records"
+            )
         else:
             why = f"it belongs to another cluster; {source} is {expected}"
         for host, path in places:
             reason = f"the disk has the cluster id {value}; {why}"
-            yield found("identity.foreign_cluster", host, "kafka_log_dirs", path, reason)
+            yield found("identity.foreign_cluster", host, "kafka_log_dirs", path, reason, remedy)
 
 
 def _registrations(cluster: Cluster) -> Iterator[Problem]:

@@ -121,18 +121,8 @@ CHECKS = (
 # Of first words of ids, or of ids: what concerns only what the inventory would write, and not what was in effect.
 WISHES = frozenset(
     ("acls", "cleanup", "config", "configs", "jvm", "listeners", "memory", "min_insync")
-    + (
-        "partitions",
-        "quotas",
-        "racks",
-        "replication",
-        "retention",
-        "security",
-        "state",
-        "tls",
-        "topics",
-    )
-    + ("quorum.settings", "unclean", "users", "version")
+    + ("partitions", "quotas", "racks", "replication", "retention", "security", "state", "tls")
+    + ("ensemble.data_moved", "quorum.settings", "topics", "unclean", "users", "version")
 )
 # What the host has run with until it went down. That it should have more is no reason to leave it down.
 RAN_SO = frozenset(("directories.dropped", "host.memory_maps", "host.open_files", "space.low"))
@@ -170,6 +160,7 @@ NEVER_ACCEPTED = frozenset(
         "cluster.chroot_changed",
         "directories.metadata",
         "directories.shared",
+        "ensemble.data_moved",
         "identity.broken_meta",
         "identity.contradicts_disk",
         "identity.duplicate_broker_id",

@@ -422,11 +422,20 @@ def server_lines(cluster: Cluster, ids: Mapping[str, int]) -> Dict[str, str]:
     return {key: value for key, value in properties.items() if key.startswith("server.")}
 
 
+def data_of(server: Member) -> Mapping[str, Any]:
+    """Facts of a server's data; where its zoo.cfg in force has them elsewhere than the inventory, of those there."""
+    facts = server.product_facts("zookeeper")
+    data, former = facts.get("data") or {}, facts.get("former_data") or {}
+    if not former:
+        return data
+    return {**data, "has_data": True, "myid": former["myid"] or data.get("myid")}
+
+
 def ensemble_state(cluster: Cluster) -> Dict[str, Any]:
     """{state: new|existing|unknown|none, members: {host: has data, None if unknown}}."""
     members: Dict[str, Optional[bool]] = {}
     for member in cluster.servers:
-        data = member.product_facts("zookeeper").get("data")
+        data = data_of(member)
         members[member.name] = None if not data or not data["readable"] else data["has_data"]
     if not members:
         state = "none"

@@ -223,6 +223,7 @@ def good_facts(member, names):
                 "data_dir": directory(wanted["data_dir"]),
                 "data_log_dir": directory(wanted["data_log_dir"]),
             },
+            former_data=None,
         )
     return facts
 

@@ -296,3 +296,51 @@ def test_a_server_that_has_started_once_has_a_snapshot(tmp_path):
     (data / "version-2" / "snapshot.0").write_text("")
     facts = disk.zookeeper_data_facts(str(data), str(data))
     assert (facts["snapshot"], facts["has_data"]) == (True, False)
+
+
+def server_that_ran(tmp_path, log="data"):
+    """Its zoo.cfg in force: data in `data`, transaction logs in `log`."""
+    for place in {"data", log}:
+        (tmp_path / place / "version-2").mkdir(parents=True)
+    (tmp_path / "data" / "myid").write_text("2\n")
+    (tmp_path / "data" / "version-2" / "snapshot.0").write_text("")
+    (tmp_path / log / "version-2" / "log.1").write_text("")
+    return {"dataDir": str(tmp_path / "data"), "dataLogDir": str(tmp_path / log)}
+
+
+@pytest.mark.parametrize(
+    "before, wanted, moved",
+    [
+        ("data", ("data", "data"), None),
+        ("data", ("other", "other"), ("data", "data")),
+        ("data", ("data", "other"), ("", "data")),
+        ("log", ("data", "log"), None),
+        ("log", ("data", "data"), ("", "log")),
+        ("log", ("other", "log"), ("data", "")),
+        ("data", ("alias", "alias"), None),
+    ],
+)
+def test_data_that_the_wanted_directories_of_zookeeper_do_not_have(tmp_path, before, wanted, moved):
+    properties = server_that_ran(tmp_path, before)
+    (tmp_path / "alias").symlink_to("data")
+    facts = disk.former_data_facts(properties, *(str(tmp_path / each) for each in wanted))
+    expected = moved and [str(tmp_path / each) if each else "" for each in moved]
+    assert (facts and [facts["data_dir"], facts["data_log_dir"]]) == expected
+    assert facts is None or facts["myid"] == "2"
+
+
+def test_what_was_moved_is_found_no_more(tmp_path):
+    properties = server_that_ran(tmp_path)
+    data, log = str(tmp_path / "data"), tmp_path / "log"
+    (log / "version-2").mkdir(parents=True)
+    (tmp_path / "data/version-2/log.1").rename(log / "version-2" / "log.1")
+    assert disk.former_data_facts(properties, data, str(log)) is None
+
+
+def test_a_server_that_never_had_data_may_have_any_directory(tmp_path):
+    properties = {"dataDir": str(tmp_path / "data")}
+    assert disk.former_data_facts(properties, "/srv/a", "/srv/a") is None
+    (tmp_path / "data" / "version-2").mkdir(parents=True)
+    (tmp_path / "data" / "version-2" / "snapshot.0").write_text("")
+    assert disk.former_data_facts(properties, "/srv/a", "/srv/a") is None
+    assert disk.former_data_facts({}, "/srv/a", "/srv/a") is None

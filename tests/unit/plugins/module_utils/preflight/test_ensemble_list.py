@@ -283,3 +283,58 @@ def test_two_servers_do_not_move_at_once(tmp_path):
     both = {**ELSEWHERE, "zookeeper-2": {"ansible_host": "192.0.2.32"}}
     verdict = ground.verdict_of(spoilt(hosts=both), tmp_path, facts=moved())
     assert set(said(verdict)) == {"ensemble.server_list"}
+
+
+FORMER = {"data_dir": "/var/lib/zookeeper", "data_log_dir": "/var/lib/zookeeper", "myid": "1"}
+
+
+@pytest.mark.parametrize(
+    "settings, former, told",
+    [
+        (
+            {"zookeeper_data_dir": "/srv/zk"},
+            FORMER,
+            ["set zookeeper_data_dir: /var/lib/zookeeper; or, one server after another, stop it"],
+        ),
+        (
+            {"zookeeper_data_log_dir": "/srv/log"},
+            {**FORMER, "data_dir": ""},
+            ["set zookeeper_data_log_dir: /var/lib/zookeeper; or, one server after another"],
+        ),
+        (
+            {"zookeeper_data_dir": "/srv/zk", "zookeeper_data_log_dir": "/srv/log"},
+            FORMER,
+            ["set zookeeper_data_dir", "set zookeeper_data_log_dir"],
+        ),
+    ],
+)
+def test_who_has_changed_a_directory_of_zookeeper_is_told_what_to_move(
+    tmp_path, settings, former, told
+):
+    wrong = spoilt(hosts={"zookeeper-1": settings})
+    elsewhere = {"zookeeper-1": {"zookeeper/former_data": former}}
+    findings = ground.verdict_of(wrong, tmp_path, elsewhere, accept=["ensemble.data_moved"]).errors
+    moved = [each for each in findings if each.check == "ensemble.data_moved"]
+    assert len(moved) == len(told)
+    assert all(each.remedy.startswith(text) for each, text in zip(moved, told))
+
+
+def test_the_data_of_another_directory_has_the_id_and_is_started_as_it_was(tmp_path):
+    wrong = spoilt(servers={"zookeeper_data_dir": "/srv/zk"})
+    former = {"data_dir": "/var/lib/zookeeper", "data_log_dir": ""}
+    elsewhere = {
+        f"zookeeper-{host}": {"zookeeper/former_data": dict(former, myid=myid)}
+        for host, myid in ((1, "3"), (2, "1"), (3, "2"))
+    }
+    verdict = ground.verdict_of(wrong, tmp_path, elsewhere, purpose="start")
+    assert not verdict.errors
+    assert [verdict.result["ids"][f"zookeeper-{host}"]["myid"] for host in (1, 2, 3)] == [3, 1, 2]
+    assert verdict.result["ensembles"]["orders-prod"]["state"] == "existing"
+
+
+def test_nobody_empties_the_disks_of_kafka_because_those_of_zookeeper_are_missing(tmp_path):
+    disk = {"kafka-1": {"kafka/log_dirs/0/meta": {"broker.id": "1", "cluster.id": "AAAA"}}}
+    (finding,) = ground.verdict_of(spoilt(), tmp_path, disk).errors
+    assert finding.check == "identity.foreign_cluster"
+    assert "no ZooKeeper server has data" in finding.reason
+    assert finding.remedy.startswith("mount or restore the data of the ZooKeeper servers")
