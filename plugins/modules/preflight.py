@@ -129,7 +129,7 @@ findings:
       remedy: give each broker an id of its own, or leave kafka_broker_id out
       line: "[identity.duplicate_broker_id] kafka-2, kafka-3: kafka_broker_id=2: ..."
 ids:
-  description: Identities by inventory name, null where the host has no such part.
+  description: Identities by inventory name, null where the host has no such part, or does not answer and nothing else tells its id.
   returned: with phase judge
   type: dict
   sample: {kafka-1: {broker_id: 1, myid: null}, zookeeper-1: {broker_id: null, myid: 1}}
@@ -141,7 +141,7 @@ left:
   type: dict
   sample: {}
 unwritten:
-  description: The identities that the inventory does not give, as variables of their hosts. The role sets them as facts.
+  description: The known identities that the inventory does not give, as variables of their hosts. The role sets them as facts.
   returned: with phase judge
   type: list
   elements: dict

@@ -701,6 +701,30 @@ def test_a_broker_is_named_by_its_id_and_by_nothing_else(given, found, number):
     assert named == ([found] if found else [])
 
 
+@pytest.mark.parametrize("given, found", [(1, ["a"]), (2, []), (3, [])])
+def test_a_broker_is_not_named_by_an_id_that_is_a_guess(given, found):
+    (play,) = DataLoader().load_from_file(
+        str(ROOT / "playbooks" / "phases" / "broker.yml"), trusted_as_template=True
+    )
+    nodes = [{"host": host, "id": number} for number, host in enumerate("abc", 1)]
+    ids = {"a": 1, "b": None, "c": None}
+    variables = {
+        **play["vars"],
+        "ansible_play_hosts_all": ["a", "b", "c"],
+        "kafkaops_preflight": {
+            "nodes": {"A": nodes},
+            "ids": {host: {"broker_id": number} for host, number in ids.items()},
+        },
+        "broker": given,
+    }
+    templar = Templar(loader=DataLoader(), variables=variables)
+    assert templar.template(variables["kafkaops_named"]) == found
+    told = templar.template(play["tasks"][0]["ansible.builtin.fail"]["msg"])
+    assert (
+        "there are 1; the ids of b, c are not known, as these hosts do not answer" in told or found
+    )
+
+
 @pytest.mark.parametrize(
     "staged, stays",
     [

@@ -15,11 +15,14 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.ids imp
     assign_ids,
     contradictions,
     duplicates,
+    uncertain,
+    unowned,
     without_id,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.members import Member
 from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.world import (
     Cluster,
+    Snapshot,
     World,
     data_of,
     ensemble_state,
@@ -66,8 +69,17 @@ def broker_claims(cluster: Cluster) -> List[Claim]:
         facts = member.product_facts("kafka")
         ran_as = id_of(facts.get("answered"))
         staged = id_of(facts.get("staged") or facts.get("current"))
-        claims.append(Claim(member.name, member.broker_id, on_disk, ran_as, staged))
+        if member.unreachable and cluster.snapshot:
+            ran_as = _registered_as(member, cluster.snapshot)
+        unseen = bool(member.unreachable)
+        claims.append(Claim(member.name, member.broker_id, on_disk, ran_as, staged, unseen))
     return claims
+
+
+def _registered_as(member: Member, snapshot: Snapshot) -> Optional[int]:
+    """The id under which the cluster knows this broker's address: the host does not answer, the broker may."""
+    own = {(each.advertised, each.port) for each in member.listeners}
+    return next((number for number, at in sorted(snapshot.brokers.items()) if own & set(at)), None)
 
 
 def id_of(properties: Optional[Mapping[str, Any]]) -> Optional[int]:
@@ -81,7 +93,8 @@ def server_claims(cluster: Cluster) -> List[Claim]:
     claims = []
     for member in cluster.servers:
         on_disk = whole_number(data_of(member).get("myid"))
-        claims.append(Claim(member.name, member.myid, () if on_disk is None else (on_disk,)))
+        held = () if on_disk is None else (on_disk,)
+        claims.append(Claim(member.name, member.myid, held, unseen=bool(member.unreachable)))
     return claims
 
 
@@ -89,8 +102,44 @@ def _metas(member: Member) -> List[Dict[str, Any]]:
     return [each["meta"] for each in member.log_directories if each.get("meta")]
 
 
+def _may_be_of_brokers(cluster: Cluster) -> Dict[str, FrozenSet[int]]:
+    """host -> the ids that the running cluster knows and that a broker or controller may have."""
+    if cluster.snapshot is None:
+        return {}
+    brokers = frozenset(cluster.snapshot.brokers) | cluster.snapshot.replicas
+    voters = cluster.snapshot.voters or frozenset()
+    known = {}
+    for node in cluster.nodes:
+        known[node.name] = brokers if node.is_broker else frozenset()
+        if node.is_controller:
+            # The id of a broker is none of a controller that is not a broker.
+            known[node.name] |= voters if node.is_broker else voters - brokers
+    return known
+
+
+def _may_be_of_servers(cluster: Cluster) -> Dict[str, FrozenSet[int]]:
+    """host -> the ids in the lists of servers by which those with data run, or ran last."""
+    numbers = set()
+    for member in cluster.servers:
+        if data_of(member).get("has_data"):
+            current = member.product_facts("zookeeper").get("current") or {}
+            keys = [key.partition(".") for key in current]
+            numbers |= {whole_number(number) for word, _dot, number in keys if word == "server"}
+    listed = frozenset(each for each in numbers if each is not None)
+    return {each.name: listed for each in cluster.servers}
+
+
+def guessed(cluster: Cluster) -> Tuple[FrozenSet[str], FrozenSet[str]]:
+    """(brokers and controllers, ZooKeeper servers) whose id nobody can tell: their hosts do not answer."""
+    return (
+        uncertain(broker_claims(cluster), _may_be_of_brokers(cluster)),
+        uncertain(server_claims(cluster), _may_be_of_servers(cluster)),
+    )
+
+
 def identities(cluster: Cluster) -> Tuple[Dict[str, int], Dict[str, int]]:
-    """(broker ids by host, ZooKeeper ids by host) of one cluster."""
+    """(broker ids by host, ZooKeeper ids by host) of one cluster. Those of `guessed` make the lists complete, and name
+    nobody."""
     taken = set()
     claims = broker_claims(cluster)
     if cluster.snapshot:
@@ -99,7 +148,10 @@ def identities(cluster: Cluster) -> Tuple[Dict[str, int], Dict[str, int]]:
         # controller it may be that one.
         if not any(each.facts is None and each.broker_id is None for each in cluster.controllers):
             taken |= set(cluster.snapshot.voters or ()) - {each.staged for each in claims}
-    return assign_ids(claims, taken), assign_ids(server_claims(cluster), set())
+    return (
+        assign_ids(claims, taken, known=_may_be_of_brokers(cluster)),
+        assign_ids(server_claims(cluster), set(), known=_may_be_of_servers(cluster)),
+    )
 
 
 def with_unknown_id(cluster: Cluster) -> FrozenSet[str]:
@@ -365,9 +417,6 @@ def _registrations(cluster: Cluster) -> Iterator[Problem]:
     if snapshot is None or not cluster.brokers:
         return
     claims = {claim.host: claim for claim in broker_claims(cluster)}
-    ids, _servers = identities(cluster)
-    # An id that contradicts the disk is told apart; its broker is not a missing one.
-    known = set(ids.values()) | {each for claim in claims.values() for each in claim.on_disk}
     for member in cluster.brokers:
         claim = claims[member.name]
         holders = snapshot.brokers.get(claim.explicit) if claim.explicit is not None else None
@@ -383,11 +432,20 @@ def _registrations(cluster: Cluster) -> Iterator[Problem]:
                 f"registered by {', '.join(endpoint(*each) for each in holders)}, and this "
                 "host has no data of that broker",
             )
-    newcomers = [host for host, claim in sorted(claims.items()) if claim.settled is None]
-    for value in sorted((set(snapshot.brokers) | set(snapshot.replicas)) - known):
+    without = [claim for _host, claim in sorted(claims.items()) if claim.settled is None]
+    silent = [claim.host for claim in without if claim.unseen]
+    newcomers = [claim.host for claim in without if not claim.unseen]
+    in_use = frozenset(snapshot.brokers) | snapshot.replicas
+    # An id that contradicts the disk is told apart; its broker is not a missing one.
+    for value in unowned(claims.values(), _may_be_of_brokers(cluster), in_use):
         what = "is registered" if value in snapshot.brokers else "holds replicas"
         remedy = ""
-        if newcomers and value not in snapshot.brokers:
+        if silent:
+            remedy = (
+                f"write kafka_broker_id on {', '.join(silent)}, which cannot be asked for its id, and add the"
+                " host that is missing"
+            )
+        elif newcomers and value not in snapshot.brokers:
             remedy = (
                 f"set kafka_broker_id: {value} on the host that replaces it "
                 f"({', '.join(newcomers)} has no id yet) and run playbooks/replace_broker.yml "

@@ -553,16 +553,17 @@ def result_of(
     }
     for cluster in world.clusters:
         broker_ids, server_ids = identity.identities(cluster)
+        known_brokers, known_servers = _known(cluster, broker_ids, server_ids)
         for member in cluster.members:
             result["ids"][member.name] = {
-                "broker_id": broker_ids.get(member.name),
-                "myid": server_ids.get(member.name),
+                "broker_id": known_brokers.get(member.name),
+                "myid": known_servers.get(member.name),
             }
-            if member.runs_kafka and member.broker_id is None:
+            if member.name in known_brokers and member.broker_id is None:
                 result["unwritten"].append(
                     _unwritten(member, "kafka_broker_id", broker_ids[member.name])
                 )
-            if member.is_server and member.myid is None:
+            if member.name in known_servers and member.myid is None:
                 result["unwritten"].append(
                     _unwritten(member, "zookeeper_myid", server_ids[member.name])
                 )
@@ -619,6 +620,14 @@ def result_of(
         if member.in_play
     }
     return result
+
+
+def _known(cluster: Cluster, *ids: Mapping[str, int]) -> List[Dict[str, int]]:
+    """The ids of brokers and of servers without those that are guesses: nobody may act on these."""
+    return [
+        {host: number for host, number in of.items() if host not in guesses}
+        for of, guesses in zip(ids, identity.guessed(cluster))
+    ]
 
 
 def _unwritten(member: Member, variable: str, value: int) -> Dict[str, Any]:

@@ -49,8 +49,9 @@ def status(
 ) -> Dict[str, Any]:
     """Return the status of one cluster: {lines, good}.
 
-    `instances`: dicts `name role id asked process`. `process` is the result of jvm_instance, without
-    `running` where the host could not be asked; `asked` is false for hosts outside of the run.
+    `instances`: dicts `name role id asked process`, with `id_known` false where the id is a guess. `process` is the
+    result of jvm_instance, without `running` where the host could not be asked; `asked` is false for hosts outside
+    of the run.
     `servers`: the result list of zookeeper_info; `cluster`: the result of kafka_cluster_info, with the
     quorum in KRaft mode, or None; its `quorum_asked` is false where nobody could be asked for one, and
     `controllers` are the ids of those that the inventory has, none for any;
@@ -78,7 +79,7 @@ def status(
             [
                 item["name"],
                 item["role"],
-                item["id"],
+                item["id"] if item.get("id_known", True) else "?",
                 since(process.get("started_at")) if process.get("running") else "-",
                 process.get("version") or "-",
                 state,

@@ -688,3 +688,12 @@ def test_what_a_run_has_done_is_told_in_the_order_of_its_beginning():
         {"from_ms": 2, "to_ms": 8, "label": "replicas moved"},
         {"from_ms": 9, "to_ms": 10, "label": "kafka-4 stopped"},
     ]
+
+
+def test_the_status_shows_no_id_that_is_a_guess():
+    instances = [
+        {"name": "kafka-1", "role": "kafka", "id": 1, "asked": True, "process": None},
+        {"name": "b", "role": "kafka", "id": 2, "id_known": False, "asked": True, "process": None},
+    ]
+    _head, *rows = [line.split() for line in status(instances)["lines"][:3]]
+    assert [row[2] for row in rows] == ["1", "?"]

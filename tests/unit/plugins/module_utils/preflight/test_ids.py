@@ -14,6 +14,8 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.ids imp
     contradictions,
     duplicates,
     natural_key,
+    uncertain,
+    unowned,
 )
 
 HOSTS = ["kafka-%d" % number for number in range(1, 13)]
@@ -142,3 +144,65 @@ def test_contradictions(claim, expected):
 def test_natural_key_orders_names_of_different_shape():
     names = ["b", "10", "a10", "a2", "2", "a"]
     assert sorted(names, key=natural_key) == ["2", "10", "a", "a2", "a10", "b"]
+
+
+SILENT = Claim("s", unseen=True)
+OTHER = Claim("t", unseen=True)
+SEEN = [Claim("a", on_disk=(1,)), Claim("b", on_disk=(2,))]
+
+
+@pytest.mark.parametrize(
+    "claims, in_use, given, guesses, missing",
+    [
+        # one host that does not answer, and one id without a host
+        ([SILENT], {1, 2, 3}, {"s": 3}, set(), []),
+        ([SILENT], {1, 2, 7}, {"s": 7}, set(), []),
+        ([SILENT, Claim("n")], {1, 2, 3}, {"s": 3, "n": 4}, set(), []),
+        # two such hosts: together they have both ids, and nobody knows which is whose
+        ([SILENT, OTHER], {1, 2, 5, 6}, {"s": 5, "t": 6}, {"s", "t"}, []),
+        ([SILENT, OTHER], {1, 2, 5}, {"s": 5, "t": 3}, {"s", "t"}, []),
+        # no id is left for it: it may never have been a broker
+        ([SILENT], {1, 2}, {"s": 3}, {"s"}, []),
+        # too few hosts: one of the two is missing, and nobody knows which
+        ([SILENT], {1, 2, 5, 6}, {"s": 5}, {"s"}, [5, 6]),
+        ([], {1, 2, 5}, {}, set(), [5]),
+        # whose id is written needs no guess
+        ([Claim("s", explicit=3, unseen=True)], {1, 2, 3}, {"s": 3}, set(), []),
+        ([Claim("s", explicit=9, unseen=True)], {1, 2, 3}, {"s": 9}, set(), [3]),
+    ],
+)
+def test_who_cannot_be_asked_has_an_id_that_nobody_else_has(
+    claims, in_use, given, guesses, missing
+):
+    known = dict.fromkeys(("s", "t"), in_use)
+    assigned = assign_ids([*claims, *SEEN], in_use, known=known)
+    assert assigned == {"a": 1, "b": 2, **given}
+    assert uncertain([*claims, *SEEN], known) == guesses
+    assert unowned([*claims, *SEEN], known, in_use) == missing
+
+
+def test_ids_of_controllers_are_no_matter_of_brokers():
+    claims = [SILENT, OTHER, *SEEN]
+    known = {"s": {1, 2, 3}, "t": {9}}
+    assert assign_ids(claims, {1, 2, 3}, known=known) == {"a": 1, "b": 2, "s": 3, "t": 9}
+    assert uncertain(claims, known) == frozenset()
+    one, both = {"s": {3, 9}, "t": {9}}, [SILENT, OTHER]
+    assert assign_ids(both, {3, 9}, known=one) == {"s": 3, "t": 9}
+    assert uncertain(both, one) == {"s", "t"}
+
+
+@given(consistent_claims(), taken_ids, st.randoms())
+def test_the_promises_hold_of_hosts_that_cannot_be_asked(claims, taken, random):
+    claims = [
+        Claim(each.host, each.explicit, unseen=True) if random.random() < 0.5 else each
+        for each in claims
+    ]
+    known = {claim.host: taken for claim in claims}
+    assigned = assign_ids(claims, taken, known=known)
+    assert len(set(assigned.values())) == len(claims)
+    for claim in claims:
+        if claim.settled is not None:
+            assert assigned[claim.host] == claim.settled
+    shuffled = list(claims)
+    random.shuffle(shuffled)
+    assert assign_ids(shuffled, taken, known=known) == assigned

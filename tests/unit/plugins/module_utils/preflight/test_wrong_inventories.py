@@ -682,3 +682,79 @@ def test_ports_that_the_kernel_lends_are_told_together_with_whose_they_are(tmp_p
         "[ports.ephemeral] kafka-1, kafka-2: kafka_listeners[0].port=[kafka-1:40999, kafka-2:42000]",
         "[ports.ephemeral] zookeeper-1, zookeeper-2: zookeeper_client_port=33000",
     ]
+
+
+REPLICAS = {"kafka-1": on_disk(1), "kafka-2": on_disk(2)}
+
+
+@pytest.mark.parametrize("purpose", ["start", "keep"])
+def test_a_dead_broker_without_a_written_id_stops_nobody(tmp_path, purpose):
+    """As start.yml and scale_in.yml ask: whose host does not answer is left out, or leaves."""
+    verdict = ground.verdict_of(
+        spoilt(),
+        tmp_path,
+        dict(ENSEMBLE, **REPLICAS),
+        snapshot={"cluster_id": "AAAA", "replicas": frozenset({1, 2, 7})},
+        raw={"kafka-3": {"facts": None, "unreachable": "no route"}},
+        accept=["host.unreachable", "limit.hidden_member"],
+        purpose=purpose,
+    )
+    assert not verdict.errors
+    assert verdict.result["ids"]["kafka-3"]["broker_id"] == 7
+    brokers = verdict.result["brokers"]["orders-prod"]
+    assert {each["host"]: each["id"] for each in brokers} == {
+        "kafka-1": 1,
+        "kafka-2": 2,
+        "kafka-3": 7,
+    }
+
+
+def test_an_id_that_is_a_guess_is_shown_to_nobody(tmp_path):
+    silent = {"facts": None, "unreachable": "no route"}
+    verdict = ground.verdict_of(
+        spoilt(),
+        tmp_path,
+        {"kafka-1": on_disk(1)},
+        snapshot={"cluster_id": "AAAA", "replicas": frozenset({1, 2, 3})},
+        raw={"kafka-2": silent, "kafka-3": silent},
+    )
+    ids = {host: each["broker_id"] for host, each in verdict.result["ids"].items()}
+    assert (ids["kafka-1"], ids["kafka-2"], ids["kafka-3"]) == (1, None, None)
+    assert [each["id"] for each in verdict.result["brokers"]["orders-prod"]] == [1, 2, 3]
+    told = {each["host"] for each in verdict.result["unwritten"]}
+    assert "kafka-1" in told and not told & {"kafka-2", "kafka-3"}
+
+
+def test_a_server_that_cannot_be_asked_has_the_id_that_the_others_list(tmp_path):
+    listed = {f"server.{number}": f"192.0.2.1{number}:2888:3888" for number in (2, 3, 9)}
+    facts = {
+        f"zookeeper-{number}": {
+            **HAS_DATA,
+            "zookeeper/data/myid": str(number),
+            "zookeeper/current": listed,
+        }
+        for number in (2, 3)
+    }
+    raw = {"zookeeper-1": {"facts": None, "unreachable": "no route"}}
+    result = ground.verdict_of(spoilt(), tmp_path, facts, raw=raw).result
+    assert [result["ids"][f"zookeeper-{number}"]["myid"] for number in (1, 2, 3)] == [9, 2, 3]
+    # while the others have no data, nobody knows
+    assert (
+        ground.verdict_of(spoilt(), tmp_path, raw=raw).result["ids"]["zookeeper-1"]["myid"] is None
+    )
+
+
+def test_who_is_merely_down_is_not_replaced(tmp_path):
+    verdict = ground.verdict_of(
+        spoilt(),
+        tmp_path,
+        REPLICAS,
+        snapshot={"cluster_id": "AAAA", "replicas": frozenset({1, 2, 3, 4})},
+        raw={"kafka-3": {"facts": None, "unreachable": "no route"}},
+    )
+    missing = [each for each in verdict.errors if each.check == "identity.missing_broker"]
+    assert [each.value for each in missing] == ["3", "4"] or [each.value for each in missing] == [
+        3,
+        4,
+    ]
+    assert all(each.remedy.startswith("write kafka_broker_id on kafka-3") for each in missing)
