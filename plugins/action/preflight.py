@@ -28,6 +28,7 @@ from ansible.plugins.action import ActionBase
 from ansible.plugins.loader import filter_loader
 from ansible.release import __version__ as core_version
 from ansible.utils.display import Display
+from ansible.utils.vars import load_extra_vars
 
 from ansible_collections.kafkaops.cluster.plugins.module_utils.files import (
     exclusive,
@@ -88,6 +89,11 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.on_cont
     not_linux,
     too_old,
     why_no_answer,
+)
+from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.play_variables import (
+    check_names,
+    check_values,
+    play_variables,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.report import (
     message,
@@ -374,7 +380,8 @@ class ActionModule(ActionBase):
             drawn=os.urandom(16).hex(),
             forks=int(task_vars.get("ansible_forks") or 0),
         )
-        findings = in_order(list(verdict.findings) + not_asked(asked))
+        wrong, doubtful = self._of_the_command(inventory, arguments, task_vars)
+        findings = in_order([*verdict.findings, *not_asked(asked), *wrong, *doubtful])
         result = dict(verdict.result)
         result["controllers"] = {
             name: each["controller"]
@@ -388,7 +395,8 @@ class ActionModule(ActionBase):
         result["changed"] = False
         # for whoever has to look once more
         result["asked"] = {key: arguments[key] for key in ASKED}
-        enforce = arguments["enforce"]
+        # What is wrong about the command itself is never only shown: nobody knows what was wanted.
+        enforce = arguments["enforce"] or bool(wrong)
         # The report of a run that looked at the hosts stays.
         if enforce and arguments["purpose"] != FETCH and not self._task.check_mode:
             now = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
@@ -406,6 +414,16 @@ class ActionModule(ActionBase):
             }
         result["msg"] = message(findings, len(raws), enforce)
         return result
+
+    def _of_the_command(
+        self, inventory: Inventory, arguments: Mapping[str, Any], task_vars: Any
+    ) -> Tuple[List[Problem], List[Problem]]:
+        """(wrong values of play variables, names that are nearly one) among what was given with -e."""
+        given, hosts = load_extra_vars(self._loader), task_vars["ansible_play_hosts_all"]
+        known = [name for name in play_variables() if name in given]
+        values = inventory.evaluated(task_vars["inventory_hostname"], known)
+        consented = "settings.unknown_variable" in _consents(arguments["accept"])
+        return list(check_values(values, hosts)), check_names(sorted(given), hosts, consented)
 
     def _asked_by_module(self, task_vars: Any) -> Callable[[Mapping[str, Any]], Mapping[str, Any]]:
         return lambda asking: self._execute_module(

@@ -690,3 +690,23 @@ def _tasks(tasks):
     for task in tasks:
         yield task
         yield from _tasks(task.get("block", ()))
+
+
+@pytest.mark.parametrize(
+    "given, wrong, doubtful",
+    [
+        ({"cancel": "{{ 'ture' }}"}, ["cancel"], []),
+        ({"cancel": "{{ 'true' }}", "kafka_version": "3.9.2"}, [], []),
+        ({"promve": True}, [], ["promve"]),
+    ],
+)
+def test_what_was_mistyped_on_the_command_line_is_found(
+    tmp_path, monkeypatch, given, wrong, doubtful
+):
+    _raws, inventory = gathered(tmp_path, {"all": {"vars": given}})
+    monkeypatch.setattr(action, "load_extra_vars", lambda _loader: given)
+    task_vars = {"inventory_hostname": "kafka-1", "ansible_play_hosts_all": ["kafka-1"]}
+    found = action.ActionModule._of_the_command(
+        SimpleNamespace(_loader=None), inventory, {"accept": []}, task_vars
+    )
+    assert [[each.setting for each in problems] for problems in found] == [wrong, doubtful]
