@@ -21,7 +21,11 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.model impor
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.setting_values import (
     same_value,
 )
-from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.topics.dangers import dangers
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.topics.dangers import (
+    RETENTION_CUT,
+    Danger,
+    dangers,
+)
 from ansible_collections.kafkaops.cluster.plugins.module_utils.configuration.kafka import (
     DECIDED_BY_CONTROLLERS,
 )
@@ -46,10 +50,14 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.problem import (
     WARNING,
     Problem,
 )
-from ansible_collections.kafkaops.cluster.plugins.module_utils.units import whole_number
+from ansible_collections.kafkaops.cluster.plugins.module_utils.units import (
+    format_duration_ms,
+    whole_number,
+)
 from ansible_collections.kafkaops.cluster.plugins.module_utils.wording import counted, some
 
 MIN_INSYNC = "min.insync.replicas"
+OFFSETS_RETENTION = "offsets.retention.minutes"
 # Set and taken away by whoever moves replicas.
 THROTTLES = (
     "leader.replication.throttled.rate",
@@ -71,6 +79,7 @@ def check_in_force(world: World) -> Iterator[Problem]:
         if world.purpose in WRITING:
             for member in cluster.nodes:
                 yield from _records(member, len(cluster.brokers), world.versions)
+                yield from _committed_offsets(member, len(cluster.brokers), world.versions)
         yield from _overrides(cluster)
 
 
@@ -329,20 +338,49 @@ def _records(member: Member, brokers: int, versions: Versions) -> Iterator[Probl
         if new is None or same_value(key, old, new):
             continue
         topic = Topic("", (), {key: ConfigEntry(key, old)})
+        value = wanted.get(name, "(not set)")
         for danger in dangers(topic, {key: new}):
-            # With consent the same words are shown, as in a plan of topics.
-            consented = danger.consent in member.items("kafka_topics_allow")
-            yield found(
-                danger.check,
-                member.name,
-                variable_of(member, name),
-                wanted.get(name, "(not set)"),
-                f"{danger.sentence}; so for every topic without a value of its own"
-                f"{' (accepted)' if consented else ''}",
-                "keep what the brokers have, or consent for this run with"
-                f" -e kafka_topics_allow={danger.consent}",
-                level=WARNING if consented else ERROR,
-            )
+            sentence = f"{danger.sentence}; so for every topic without a value of its own"
+            yield _unless_consented(danger._replace(key=name, sentence=sentence), member, value)
+
+
+def _unless_consented(danger: Danger, member: Member, value: str) -> Problem:
+    # With consent the same words are shown, as in a plan of topics.
+    consented = danger.consent in member.items("kafka_topics_allow")
+    return found(
+        danger.check,
+        member.name,
+        variable_of(member, danger.key),
+        value,
+        f"{danger.sentence}{' (accepted)' if consented else ''}",
+        "keep what the brokers have, or consent for this run with"
+        f" -e kafka_topics_allow={danger.consent}",
+        level=WARNING if consented else ERROR,
+    )
+
+
+def _committed_offsets(member: Member, brokers: int, versions: Versions) -> Iterator[Problem]:
+    """A shorter time for which a group without members keeps its committed offsets: with the consent of a retention.
+
+    What expires are records of Kafka's own topic of offsets. A controller that is no broker keeps none.
+    """
+    table = versions.broker_tables.get(member.text("kafka_version"))
+    if not (table and member.is_broker and _current(member) and _has_been_broker(member)):
+        return
+    default = (table.keys.get(OFFSETS_RETENTION) or {}).get("default")
+    wanted = effective_properties(member, brokers)
+    before, after = (
+        whole_number(each.get(OFFSETS_RETENTION, default)) for each in (_current(member), wanted)
+    )
+    if before is None or after is None or after >= before:
+        return
+    had, gets = (format_duration_ms(each * 60 * 1000) for each in (before, after))
+    sentence = (
+        f"down from {had} to {gets}: a group without members for longer loses its committed offsets, and begins by"
+        " its auto.offset.reset, at records that it has seen or behind those that it has not"
+    )
+    danger = Danger("retention.offsets_cut", RETENTION_CUT, OFFSETS_RETENTION, sentence)
+    yield _unless_consented(danger, member, wanted.get(OFFSETS_RETENTION, "(not set)"))
 
 
 # ---------------------------------------------------------------- overrides

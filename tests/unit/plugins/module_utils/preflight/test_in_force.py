@@ -339,6 +339,26 @@ def test_a_default_that_costs_records_needs_consent(
         assert warning.reason == f"{error.reason} (accepted)"
 
 
+@pytest.mark.parametrize(
+    "config, had, told",
+    [
+        ({"offsets.retention.minutes": 1440}, {}, "down from 7d to 1d"),
+        ({}, {"offsets.retention.minutes": "20160"}, "down from 14d to 7d"),
+        ({"offsets.retention.minutes": 20160}, {}, ""),
+        ({"offsets.retention.minutes": 10080}, {}, ""),
+    ],
+)
+def test_offsets_that_expire_sooner_need_the_consent_of_a_retention(tmp_path, config, had, told):
+    findings = endangered(tmp_path, config, had)
+    assert [(each.check, each.level) for each in findings] == (
+        [("retention.offsets_cut", "error")] if told else []
+    )
+    assert all(told in each.reason for each in findings)
+    consented = endangered(tmp_path, config, had, allow=["retention_cut"])
+    assert [each.level for each in consented] == (["warning"] if told else [])
+    assert not endangered(tmp_path, config, had, purpose="keep")
+
+
 @pytest.mark.parametrize("alive", [True, False])
 def test_several_are_told_at_once_and_also_of_a_stopped_cluster(tmp_path, alive):
     config = {"log.retention.ms": 3600000, "min.insync.replicas": 1}
