@@ -36,6 +36,7 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.members
 from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.ports import Port, ports
 from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.variables import judged
 from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.world import (
+    WRITING,
     Callers,
     Cluster,
     World,
@@ -397,7 +398,7 @@ def _resolves(
 ) -> Iterator[Problem]:
     """`everywhere`: each member has to resolve it; else one vantage point is enough."""
     answers = {
-        other.name: other.facts["names"][name]
+        other.name: _answer(world, other, name)
         for other in cluster.members
         if other.facts and name in (other.facts.get("names") or {})
     }
@@ -434,6 +435,28 @@ def _resolves(
             f"resolves to a loopback address on {some(misled)}",
             f"correct /etc/hosts there: the name has to mean {member.name}",
         )
+
+
+def _answer(world: World, host: Member, name: str) -> Mapping[str, Any]:
+    """What a host says of a name; of one that it does not know yet, what this run writes into its /etc/hosts.
+
+    A name that it knows it may know from another line of that file, which counts before the one that is written.
+    """
+    told: Mapping[str, Any] = (host.facts or {})["names"][name]
+    writes = world.purpose in WRITING and host.in_play and not host.unreachable
+    if not told["error"] or not writes or host.get("host_baseline_manage_hosts_file") is not True:
+        return told
+    address = str(host.mapping("host_baseline_hosts").get(name) or _written(world, name))
+    return {"addresses": [address], "error": None} if is_address(address) else told
+
+
+def _written(world: World, name: str) -> str:
+    """The address beside a member's name, as the template hosts.j2 of host_baseline takes it; "" for none."""
+    for member in world.members:
+        if member.name == name:
+            own = "kafka_address" if member.runs_kafka else "zookeeper_address"
+            return member.text(own) or member.text("ansible_host")
+    return ""
 
 
 def _network_of(cluster: Cluster, host: str) -> str:
