@@ -332,6 +332,48 @@ def test_what_may_be_in_the_way_is_seen_before_the_quorum_changes(path, first, c
     assert included.index(first) < included.index(change)
 
 
+@pytest.mark.parametrize(
+    "playbook, running, empty",
+    [
+        ("topics", [], False),
+        ("topics", ["kafka-1"], False),
+        ("site", ["kafka-1"], False),
+        # before a first installation its topics are those of an empty cluster
+        ("site", [], True),
+    ],
+)
+def test_only_a_cluster_that_never_ran_is_planned_as_an_empty_one(playbook, running, empty):
+    loader = DataLoader()
+    plays = loader.load_from_file(
+        str(ROOT / "playbooks" / f"{playbook}.yml"), trusted_as_template=True
+    )
+    role = loader.load_from_file(
+        str(ROOT / "roles" / "kafka" / "vars" / "main.yml"), trusted_as_template=True
+    )
+    imported = [
+        each for each in plays if each.get("ansible.builtin.import_playbook") == "phases/state.yml"
+    ]
+    variables = {
+        **{name: role[name] for name in ("__kafka_must_run", "__kafka_ran")},
+        "__kafka_members": ["kafka-1", "kafka-2"],
+        "kafkaops_preflight": {"running": {"kafka": running}},
+        **(imported[0].get("vars") or {}),
+    }
+    (block,) = loader.load_from_file(
+        str(ROOT / "roles" / "kafka" / "tasks" / "topics.yml"), trusted_as_template=True
+    )
+    modules = ("kafkaops.cluster.kafka_topics", "kafkaops.cluster.kafka_retention")
+    told = [
+        Templar(loader=loader, variables=variables).template(
+            task[name]["assume_empty_if_unreachable"]
+        )
+        for task in block["block"]
+        for name in modules
+        if name in task
+    ]
+    assert told == [empty, empty]
+
+
 @pytest.mark.parametrize("name", ["scale_in", "scale_out", "spread_disks"])
 def test_a_cancellation_does_nothing_else(name):
     """All but the preflight, the lock and the cancellation itself is left out, and the preflight refuses nothing."""
