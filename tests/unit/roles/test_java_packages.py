@@ -11,6 +11,8 @@ import sys
 from pathlib import Path
 
 import pytest
+from ansible.parsing.dataloader import DataLoader
+from ansible.template import Templar
 
 from tests.support.role_variables import evaluated
 
@@ -116,3 +118,47 @@ def test_nothing_else_depends_on_the_distribution():
         if path.parts[-2] != "meta" and words.search(path.read_text(encoding="utf-8"))
     }
     assert found == {"roles/java/tasks/install.yml", "roles/java/vars/main.yml"}
+
+
+@pytest.mark.parametrize(
+    "message, check_mode, chosen, failed",
+    [
+        ("No package matching 'openjdk-17-jre-headless' is available", True, [], False),
+        ("No package matching 'openjdk-17-jre-headless' is available", True, ["x"], True),
+        ("No package matching 'openjdk-17-jre-headless' is available", False, [], True),
+        ("python3-apt must be installed to use check mode.", True, ["x"], False),
+        ("Failed to lock apt for exclusive operation", True, [], True),
+        ("E:Unmet dependencies", True, [], True),
+    ],
+)
+def test_check_mode_forgives_what_it_could_not_do_itself(message, check_mode, chosen, failed):
+    loader = DataLoader()
+    path = ROOT / "roles/java/tasks/install.yml"
+    tasks = loader.load_from_file(str(path), trusted_as_template=True)
+    (task,) = [each for each in tasks if "ansible.builtin.apt" in each]
+    variables = {
+        "__java_outcome": {"failed": True, "msg": message},
+        "ansible_check_mode": check_mode,
+        "java_packages": chosen,
+    }
+    templar = Templar(loader=loader, variables=variables)
+    assert templar.evaluate_conditional(task["failed_when"]) is failed
+
+
+def test_packages_that_bring_no_java_are_refused_by_name():
+    loader = DataLoader()
+    path = ROOT / "roles/java/tasks/install.yml"
+    task = loader.load_from_file(str(path), trusted_as_template=True)[-1]
+    variables = {
+        "inventory_hostname": "a",
+        "java_packages": ["openjdk-8-jre-headless"],
+        "java_minimum": 11,
+        "java_maximum": 21,
+        "__java_found": {"home": None, "seen": ["8 in /usr/lib/jvm/8"]},
+        "ansible_check_mode": False,
+    }
+    templar = Templar(loader=loader, variables=variables)
+    assert templar.evaluate_conditional(task["when"])
+    told = templar.template(task["ansible.builtin.fail"]["msg"])
+    assert told.startswith("[java.missing] a: java_packages=['openjdk-8-jre-headless']: they are")
+    assert "found 8 in /usr/lib/jvm/8. Remedy: name packages in java_packages" in told
