@@ -9,7 +9,7 @@ The module of that name is called on the host; the action of that name answers i
 
 from __future__ import annotations
 
-from typing import Any, Callable, Dict, Union
+from typing import Any, Callable, Dict, Optional, Union
 
 from ansible_collections.kafkaops.cluster.plugins.module_utils.instance.instance import (
     Instance,
@@ -132,21 +132,26 @@ def answer(params: Params, check_mode: bool, run: Run, allowed: Callable[[], Non
             wait_for_leave(Place(params["config_dir"], params["leave"]), params["name"])
             allowed()  # it has taken its time
 
+    instance = None
     try:
         instance = Instance(layout(params, check_mode), manager)
         return carry_out(params, check_mode, instance, manager, allowed, before_stop)
     except StartFailed as error:
         # Something was stopped and something started, whatever has come of it.
         said = f"Its last lines:\n{error.journal}" if error.journal else "It has logged nothing."
-        return _failure(f"{told(params['name'], error)} {said}", changed=True)
+        return _failure(f"{told(params['name'], error)} {said}", True)
     except ProblemError as error:
-        return _failure(str(error))
+        return _failure(str(error), _acted(instance))
     except StillStopping as error:
         more = {"took": error.took} if error.took else {}
-        return _failure(told(params["name"], error), **more)
+        return _failure(told(params["name"], error), _acted(instance), **more)
     except (ServiceError, OSError) as error:
-        return _failure(told(params["name"], error))
+        return _failure(told(params["name"], error), _acted(instance))
 
 
-def _failure(message: str, **more: Any) -> Result:
-    return {"failed": True, "msg": message, **more}
+def _acted(instance: Optional[Instance]) -> bool:
+    return instance is not None and instance.acted
+
+
+def _failure(message: str, changed: bool, **more: Any) -> Result:
+    return {"failed": True, "msg": message, "changed": changed, **more}

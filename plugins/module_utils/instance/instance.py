@@ -134,6 +134,8 @@ class Instance:
     ):
         self.layout = layout
         self.store = Store(layout)
+        # Whether anything was stopped, started or deleted, whatever has come of it.
+        self.acted = False
         self._manager = manager
         self._clock = clock
         self._sleep = sleep
@@ -342,6 +344,7 @@ class Instance:
         before, earlier = self.in_effect(process), self.store.linked("previous")
         self.stop(rules.stop_timeout)
         journal = self._journal(rules)
+        self.acted = True
         try:
             self._swap(before, name, rules.undone)
             self._bring_up(name, rules, journal)
@@ -505,6 +508,7 @@ class Instance:
             # A signal is lost on a process that has just been forked and is not yet what it is to run.
             if self._clock() - asked >= ASK_AGAIN_SECONDS:
                 asked = self._clock()
+                self.acted = True
                 self._manager.stop(name)
                 if process and not process.supervised:
                     terminate(process.pid)

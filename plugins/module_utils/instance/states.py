@@ -247,6 +247,7 @@ def _stop(
     if ran and not check_mode:
         result["took"] = {"from_ms": began, "to_ms": _now_ms(), "done": "stopped"}
     if params["state"] == "deleted":
+        instance.acted = not check_mode
         result["deleted"], result["kept"] = _delete(params, check_mode)
         result["changed"] = runs or bool(result["deleted"])
     return result

@@ -29,7 +29,7 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.instance.service_
     ServiceError,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.findings import catalogue
-from ansible_collections.kafkaops.cluster.plugins.module_utils.problem import ProblemError
+from ansible_collections.kafkaops.cluster.plugins.module_utils.problem import Problem, ProblemError
 from tests.support.outside import free_port, wait_until
 from tests.support.small_service import write_java
 
@@ -344,6 +344,33 @@ def test_a_stop_that_takes_too_long_tells_since_when(module, state):
     assert told_so["failed"] and told_so["msg"].startswith("[instance.stop_timeout]")
     took = told_so["took"]
     assert before_ms <= took["from_ms"] <= took["to_ms"] and took["done"] == "stopping"
+    assert told_so["changed"]
+
+
+def test_a_deletion_that_fails_has_stopped_the_instance(module, monkeypatch):
+    """The run may end here, and its summary has to say what was done."""
+
+    def full(*_arguments):
+        raise OSError("a directory that cannot be deleted")
+
+    module.run("staged", generation=module.generation(threads=8))
+    module.run("started")
+    monkeypatch.setattr(states, "delete", full)
+    given = {**defaults(SPEC), **module.fixed, "state": "deleted"}
+    told_so = answer(given, False, None, lambda: None)
+    assert told_so["failed"] and told_so["changed"]
+    assert not module.run("probe")["running"]
+
+
+def test_what_is_refused_before_anything_was_done_has_changed_nothing(module):
+    def refused():
+        raise ProblemError(Problem("run.lock_lost", "another run has it"))
+
+    module.run("staged", generation=module.generation(threads=8))
+    module.run("started")
+    given = {**defaults(SPEC), **module.fixed, "state": "stopped"}
+    told_so = answer(given, False, None, refused)
+    assert (told_so["failed"], told_so["changed"]) == (True, False)
 
 
 def test_an_account_that_does_not_exist_stages_nothing(module):
