@@ -99,8 +99,9 @@ def shown_default(name, option, defaults):
         return "required"
     if not is_computed(value):
         return literal(option.get("default"))
+    # As it stands between the quotes: a text that YAML quotes has its own quotes twice.
     simple = isinstance(value, str) and len(value) <= LONGEST_DEFAULT
-    return literal(value).replace("`'", "`").replace("'`", "`") if simple else "computed"
+    return f"`{value}`".replace("|", "\\|") if simple else "computed"
 
 
 def kind(option):
