@@ -26,6 +26,7 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.configuration.kaf
     parse_properties,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.masking import (
+    HIDDEN,
     is_secret,
     masked,
     masked_option,
@@ -266,12 +267,16 @@ def changed_settings(
 # ---------------------------------------------------------------- what may be shown
 
 
+# A short password in a file that is known otherwise could be guessed by a digest that is always the same.
+_OF_THIS_RUN = os.urandom(16).hex()
+
+
 def shown_file(name: str, text: Optional[str]) -> str:
-    """Return a file's text as it may be shown in a diff; of what is not a properties file a digest."""
+    """Return a file's text as it may be shown in a diff; of what is not a properties file only that it differs."""
     if text is None:
         return ""
     if not name.endswith(PROPERTIES_SUFFIXES):
-        return f"sha256:{_digest(text)}\n"
+        return f"{HIDDEN}, in this run called {_digest(_OF_THIS_RUN + text)[:8]}\n"
     return shown_lines(text)
 
 

@@ -364,7 +364,7 @@ def test_a_deletion_that_fails_has_stopped_the_instance(module, monkeypatch):
 
 def test_what_is_refused_before_anything_was_done_has_changed_nothing(module):
     def refused():
-        raise ProblemError(Problem("run.lock_lost", "another run has it"))
+        raise ProblemError(Problem("run.lock_lost", "another run has it", "run again"))
 
     module.run("staged", generation=module.generation(threads=8))
     module.run("started")
