@@ -49,7 +49,7 @@ def test_of_a_query(spark):
         ("\n  only this \nnot that", "only this"),
         (" \n", "no message"),
         ("An error occurred while calling o61.collectToPython.\n: a.B: c\n\tat d.e(F)", "a.B: c"),
-        ("An error occurred while calling z:a.b.c", stack_trace._JAVA_GONE),
+        ("An error occurred while calling z:a.b.c", stack_trace.JAVA_GONE),
         ("x" * 1000, "x" * 300),
     ],
 )
