@@ -63,7 +63,6 @@ from tests.support.processes import hang_ups_count
         "--producer-property==1",
         "--producer-property=acks=1",
         "--producer-property=delivery.timeout.ms=1",
-        "--producer-property=delivery.report.only.error=true",
         "--topic=",
     ],
 )

@@ -20,7 +20,6 @@ OWN_SETTINGS = {
     "enable.idempotence": "it is true, else the client itself writes records twice",
     "delivery.timeout.ms": "give --delivery-timeout",
     "message.timeout.ms": "give --delivery-timeout",
-    "delivery.report.only.error": "the job hears by the reports what was acknowledged",
     "statistics.interval.ms": "the job hears of new epochs by it",
     "transactional.id": "give --transactional",
     "transaction.timeout.ms": "it follows from --delivery-timeout",
