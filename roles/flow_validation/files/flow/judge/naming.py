@@ -12,12 +12,12 @@ import contextlib
 from dataclasses import dataclass, field, replace
 from typing import Any, Collection, Iterable, Iterator
 
-from flow.engine import executors
 from flow.judge import checks, runs, verdict
 from flow.record import files, ledger
 
 _WITNESS = ("partition", "offset", "producer", "attempt", "sequence", "records", "reason")
 _PLACES = ("duplicate", "order")  # checks of what is in `runs.disordered` partitions alone
+_PARTS = "spark.sql.shuffle.partitions"  # into how many Spark divides what it sorts
 _OF_A_TASK = 500_000  # records, of one that sorts
 
 
@@ -141,8 +141,8 @@ def sorting(spark, records: int) -> Iterator[None]:
     wanted = {}
     if tasks > spark.sparkContext.defaultParallelism:
         wanted["spark.sql.adaptive.enabled"] = "true"
-        if not spark.sparkContext.getConf().contains(executors.PARTS):  # else a person has chosen
-            wanted[executors.PARTS] = str(tasks)
+        if not spark.sparkContext.getConf().contains(_PARTS):  # else a person has chosen
+            wanted[_PARTS] = str(tasks)
     before = {name: spark.conf.get(name) for name in wanted}
     try:
         for name, value in wanted.items():
