@@ -5,7 +5,7 @@
 """The variables that a playbook reads from its command line: are they what they are meant to be? Pure.
 
 A playbook takes every text that it does not know for false. So `-e cancel=ture` would begin the moves that it was to
-end, and `-e promve=true` end green without any proof. The list is `meta/play_variables.yml`.
+end, and with `promve` for `prove` it would end green without any proof. The list is `meta/play_variables.yml`.
 """
 
 from __future__ import annotations
