@@ -15,7 +15,7 @@ import pytest
 from confluent_kafka.admin import NewTopic
 
 from tests.local.support import OFFSET, LocalCluster
-from tests.rolls.migrating import CONTROLLERS, KRAFT, phases, said, wants_kraft
+from tests.rolls.migrating import CONTROLLERS, phases, said, wants_kraft
 from tests.support.bare_cluster import BareCluster
 from tests.support.outside import wait_until
 from tests.support.traffic import Traffic
@@ -24,7 +24,6 @@ from tests.support.watching import InSync, cluster_is_whole
 OFFSET_HERE = OFFSET + 1300
 # So that their brokers listen where the local inventory has its own.
 BASE = 9061 + OFFSET_HERE
-HOURS = 3600 * 1000
 
 
 def made(cluster, topic, replicas):
@@ -175,7 +174,6 @@ def test_three_brokers_are_taken_over_and_go_to_kraft():
         assert in_sync.fewest >= 2 and in_sync.looks > 100
 
         wants_kraft(cluster)
-        cluster.configure("all", **KRAFT, local_adopted=True)
         for name in CONTROLLERS:
             cluster.configure(name, kafka_config=settings)
         with Traffic(cluster, topic) as traffic, InSync(cluster, topic) as in_sync:
