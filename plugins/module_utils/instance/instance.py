@@ -85,6 +85,13 @@ class StillStopping(ServiceError):
     took: Optional[Dict[str, Any]] = None
 
 
+class ForeignService(ServiceError):
+    """The service manager runs something of this name that others have installed."""
+
+    CHECK = "instance.foreign"
+    REMEDY = "stop and disable what others have installed, remove its definition, and run again: docs/taking-over.md"
+
+
 class ChangedMeanwhile(ServiceError):
     """The process is not the one that was looked at."""
 
@@ -342,6 +349,9 @@ class Instance:
         """
         process = self.process()
         before, earlier = self.in_effect(process), self.store.linked("previous")
+        if not (process or before) and self._manager.wants_running(self.layout.name):
+            # Its stop would be nobody's decision: no gate was asked about it.
+            raise ForeignService(f"{self.layout.name} runs, and was not started from here.")
         self.stop(rules.stop_timeout)
         journal = self._journal(rules)
         self.acted = True

@@ -305,9 +305,9 @@ def instance_facts(
         release = None
     # Until a start of ours was answered, what is in force is what others have installed.
     ours = started["alive"] or os.path.lexists(os.path.join(config_dir, "answered"))
-    former = None if ours else instance.get("taken_over")
+    former = None if ours else _former(instance)
     if former:
-        text, release = read_text(former["config"]), f"{former['config']}-{former['version']}"
+        text, release = former
     tried = instance.get("jvm_options") or []
     runs = meaning if started["alive"] and isinstance(meaning, dict) else {}
     options = [*(runs.get("jvm_options") or []), *(runs.get("default_options") or [])]
@@ -331,6 +331,25 @@ def instance_facts(
             name: place_facts(path) for name, path in (instance.get("places") or {}).items()
         },
     }
+
+
+def _former(instance: Dict[str, Any]) -> Optional[Tuple[Optional[str], Optional[str]]]:
+    """(configuration, release) of what others have installed, both None where the file cannot be read.
+
+    None where no data of theirs is there, as on a host that joins later: the variable may stand in group_vars.
+    """
+    named = instance.get("taken_over")
+    if not named:
+        return None
+    text = read_text(named["config"])
+    told = readable_properties(text) if text is not None else {}
+    places = [*(instance.get("log_dirs") or ()), *told.get("log.dirs", "").split(",")]
+    places += [instance.get("data_dir"), told.get("dataDir")]
+    for place in filter(None, places):
+        for name in ("meta.properties", "version-2"):
+            if os.path.lexists(os.path.join(place.strip(), name)):
+                return (text, f"former-{named['version']}") if text is not None else (None, None)
+    return None
 
 
 def _in_force(config_dir: str, started: Dict[str, Any]) -> str:
@@ -463,7 +482,9 @@ def host_facts(
         found = instance_facts(wanted, proc, home)
         tries.append(found.pop("untried_java"))
         pids.append(found["started"]["pid"] if found["started"]["alive"] else None)
-        paths.append(wanted["config_dir"])
+        # What we start names a generation. The directory itself, such as /etc/kafka, may have files of others, too.
+        for name in ("current", "generations"):
+            paths.append(os.path.join(wanted["config_dir"], name))
         if product == "kafka":
             for link, fact in (("answered", "answered"), ("next", "staged")):
                 place = os.path.join(wanted["config_dir"], link)

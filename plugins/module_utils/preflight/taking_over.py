@@ -36,8 +36,13 @@ def variable(product: str) -> str:
 
 
 def is_former(member: Member, product: str = "kafka") -> bool:
-    """Whether what is in force on the host is what others have installed, and the inventory names it."""
-    return bool(member.mapping(variable(product)).get("config")) and is_strange(member, product)
+    """Whether what is in force on the host is what others have installed, as the inventory says and the host tells."""
+    named = bool(member.mapping(variable(product)).get("config"))
+    return (
+        named
+        and is_strange(member, product)
+        and member.product_facts(product).get("current") is not None
+    )
 
 
 def is_strange(member: Member, product: str = "kafka") -> bool:
@@ -62,7 +67,7 @@ def check_taking_over(world: World) -> Iterator[Problem]:
             strange = [each for each in members if is_strange(each, product)]
             for member in strange:
                 if member.mapping(variable(product)).get("config"):
-                    yield from _found(member, product)
+                    yield from _found(cluster, member, product)
                 elif world.purpose in WRITING and not member.product_facts(product).get("current"):
                     yield from _unnamed(cluster, member, product)
             yield from _first(
@@ -88,23 +93,36 @@ def _named(member: Member, product: str) -> Iterator[Problem]:
         )
 
 
-def _found(member: Member, product: str) -> Iterator[Problem]:
-    if member.product_facts(product).get("current") is None:
-        path = str(member.mapping(variable(product))["config"])
-        yield found(
-            "takeover.no_config",
-            member.name,
-            f"{variable(product)}.config",
-            path,
-            "no file that can be read",
-        )
+def _found(cluster: Cluster, member: Member, product: str) -> Iterator[Problem]:
+    if member.product_facts(product).get("current") is not None:
+        return
+    path = str(member.mapping(variable(product))["config"])
+    # A host of ours whose disk of the system was replaced looks the same.
+    before = _begun(cluster)
+    yield found(
+        "takeover.no_config",
+        member.name,
+        f"{variable(product)}.config",
+        path,
+        "no file that can be read",
+        (
+            f"set {variable(product)}: {{}} for this host if it was taken over before"
+            if before
+            else ""
+        ),
+        level=WARNING if before else "",
+    )
+
+
+def _begun(cluster: Cluster) -> bool:
+    """Whether a node of the cluster was started from here."""
+    return any(each.product_facts("kafka").get("ours") for each in cluster.nodes)
 
 
 def _unnamed(cluster: Cluster, member: Member, product: str) -> Iterator[Problem]:
     answers = bool(cluster.snapshot and cluster.snapshot.brokers)
-    begun = any(each.product_facts("kafka").get("ours") for each in cluster.nodes)
     # Directories may have outlived a teardown or a host of ours: then nobody else answers.
-    sure = product == "kafka" and answers and not begun
+    sure = product == "kafka" and answers and not _begun(cluster)
     yield found(
         "takeover.unnamed",
         member.name,

@@ -19,6 +19,7 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.configuration imp
 from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight import (
     feature_levels,
     identity,
+    taking_over,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.findings import found
 from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.ids import natural_key
@@ -138,6 +139,15 @@ def _path(world: World, cluster: Cluster, member: Member, product: str) -> Itera
     )
     forwards = parts(wanted) > parts(running)
     barred = _barred(cluster, product, running, wanted)
+    if taking_over.is_former(member, product):
+        # Servers of different releases serve together, and so do brokers of one line.
+        alike = product == "zookeeper" or protocol.line(wanted) == protocol.line(running)
+        if alike and forwards and not barred and purpose == DEPLOY:
+            return
+        remedy = f"take it over with the version that runs, {variable}: {running}, and change it afterwards"
+        reason = f"what others have installed is {running}"
+        yield found("version.needs_upgrade", member.name, variable, wanted, reason, remedy)
+        return
     silent = "" if barred or forwards else _silent(purpose, cluster, product, running, wanted)
     back = f"set {variable}: {running}"
     if not barred and not silent and purpose == (UPGRADE if forwards else ROLLBACK):

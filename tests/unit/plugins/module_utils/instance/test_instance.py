@@ -20,6 +20,7 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.instance.generati
     reasons,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.instance.instance import (
+    ForeignService,
     StartFailed,
     StartRules,
 )
@@ -354,6 +355,20 @@ def test_seeds_that_a_start_used_up_are_not_missing(bench):
     bench.turn()
     os.unlink(seed)
     assert not bench.stage(seeds={seed: ""}).changed and not os.path.exists(seed)
+
+
+def test_a_service_of_others_with_this_name_is_left_alone(bench, service):
+    """No gate was asked about it. Once something of ours was started here, it is ours."""
+    bench.stage()
+    with subprocess.Popen(["sleep", "60"]) as theirs:
+        service.child = theirs
+        with pytest.raises(ForeignService):
+            bench.turn()
+        assert theirs.poll() is None and not service.installed
+        theirs.kill()
+    bench.turn()
+    bench.stage(threads=9)
+    bench.turn()
 
 
 @pytest.mark.parametrize("damage", ["cut off", "gone", "launch", "meaning.json"])

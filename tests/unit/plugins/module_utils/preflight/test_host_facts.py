@@ -212,6 +212,24 @@ def test_facts_of_an_installed_broker(tmp_path):
     json.dumps(facts)
 
 
+def test_a_process_is_ours_by_its_generation_alone(tmp_path, monkeypatch):
+    """Packages of others run with /etc/kafka/server.properties, and that is the directory of ours, too."""
+    asked = []
+    monkeypatch.setattr(host, "port_holders", lambda _pids, paths, *_more: asked.extend(paths))
+    host.host_facts(
+        {
+            "kafka": {
+                "instance": "kafka",
+                "config_dir": "/etc/kafka",
+                "properties": "server.properties",
+                "started": str(tmp_path / "started.json"),
+                "log_dirs": [],
+            }
+        }
+    )
+    assert asked == ["/etc/kafka/current", "/etc/kafka/generations"]
+
+
 def test_what_is_installed_is_a_fact(tmp_path):
     common = {"config_dir": str(tmp_path), "started": str(tmp_path / "s"), "instance": "kafka"}
     spec = {**common, "properties": "server.properties", "log_dirs": []}

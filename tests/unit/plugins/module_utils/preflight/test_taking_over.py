@@ -117,7 +117,49 @@ def test_their_configuration_is_what_is_in_force(tmp_path):
             "kafka_version": "3.8.1",
         },
     )
-    assert {"retention.cut", "cluster.chroot_changed", "version.illegal_path"} <= set(told)
+    assert {"retention.cut", "cluster.chroot_changed", "version.needs_upgrade"} <= set(told)
+
+
+@pytest.mark.parametrize(
+    "brokers, servers, refused",
+    [
+        # servers of different releases serve together, and so do brokers of one line
+        ({"version": "3.9.1"}, {"version": "3.8.4"}, ()),
+        ({"version": "3.9.2"}, {"version": "3.9.5"}, ()),
+        ({"version": "3.8.1"}, {"version": "3.9.5"}, ("kafka_version",)),
+        ({"version": "3.9.3"}, {"version": "3.9.6"}, ("kafka_version", "zookeeper_version")),
+    ],
+)
+def test_versions_with_which_it_is_taken_over(tmp_path, brokers, servers, refused):
+    """A broker of another line is upgraded afterwards, one after another, behind the gate."""
+    facts = all_theirs(release=f"former-{brokers['version']}")
+    for number in (1, 2, 3):
+        facts[f"zookeeper-{number}"].update(
+            {
+                "zookeeper/ours": False,
+                "zookeeper/current": {"clientPort": "2181"},
+                "zookeeper/release": f"former-{servers['version']}",
+            }
+        )
+    told = found(
+        tmp_path,
+        facts,
+        {"kafka_taken_over": {**NAMED, **brokers}},
+        {"zookeeper_taken_over": {**THEIR_SERVER, **servers}},
+    )
+    wrong = told.get("version.needs_upgrade", ())
+    assert {each.setting for each in wrong} == set(refused)
+    assert all("take it over with the version that runs" in each.remedy for each in wrong)
+
+
+def test_a_host_that_was_taken_over_before_and_has_lost_its_disk_of_the_system(tmp_path):
+    """Another broker is ours: then it may be a host of ours, and nothing else waits for it."""
+    facts = {**all_theirs(ours=True), "kafka-1": theirs(1, current={})}
+    facts["kafka-1"]["kafka/current"] = facts["kafka-1"]["kafka/release"] = None
+    told = found(tmp_path, facts, {"kafka_taken_over": NAMED}, purpose="keep")
+    (one,) = told["takeover.no_config"]
+    assert one.level == "warning" and "kafka_taken_over: {}" in one.remedy
+    assert "takeover.first" not in told
 
 
 def test_a_chroot_without_a_cluster_is_refused_whoever_runs(tmp_path):
@@ -205,22 +247,27 @@ def instance(tmp_path, **more):
 
 def test_facts_of_what_others_have_installed(tmp_path):
     """Their file counts until a start of ours was answered; one that was begun and undone is none."""
-    old = tmp_path / "old.properties"
-    old.write_text("broker.id=7\nlog.dirs=/data\n")
+    old, data = tmp_path / "old.properties", tmp_path / "data"
+    data.mkdir()
+    old.write_text(f"broker.id=7\nlog.dirs={data}\n")
     wanted = instance(tmp_path, taken_over={"config": str(old), "version": "3.8.1"})
+    facts = instance_facts(wanted)
+    assert (facts["current"], facts["release"]) == (None, None), "a host that joins later"
+    (data / "meta.properties").write_text("broker.id=7\n")
     facts = instance_facts(wanted)
     assert facts["current"]["broker.id"] == "7" and facts["release"].endswith("-3.8.1")
     assert not facts["ours"]
     assert instance_facts(instance(tmp_path))["current"] is None
-    gone = instance(tmp_path, taken_over={"config": str(tmp_path / "none"), "version": "3.8.1"})
-    assert instance_facts(gone)["current"] is None
+    gone = {"config": str(tmp_path / "none"), "version": "3.8.1"}
+    facts = instance_facts(instance(tmp_path, taken_over=gone, log_dirs=[str(data)]))
+    assert (facts["current"], facts["release"]) == (None, None)
 
     generation = tmp_path / "conf" / "generations" / "a"
     generation.mkdir(parents=True)
     (generation / "server.properties").write_text("broker.id=7\nlog.dirs=/wrong\n")
     (generation / "meaning.json").write_text(json.dumps({"release": "/opt/kafka_2.13-3.9.2"}))
     (tmp_path / "conf" / "current").symlink_to(generation)
-    assert instance_facts(wanted)["current"]["log.dirs"] == "/data"
+    assert instance_facts(wanted)["current"]["log.dirs"] == str(data)
     (tmp_path / "conf" / "answered").symlink_to(generation)
     facts = instance_facts(wanted)
     assert facts["ours"] and facts["current"]["log.dirs"] == "/wrong"
