@@ -3,7 +3,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The preflight's edge to Ansible: gather settings and facts of every member, judge them at once.
 
-`phase: collect` runs per host (delegated for members outside --limit), `phase: judge` once.
+`phase: collect` runs per host (delegated for members outside --limit), `phase: judge` once. `phase: command`
+judges nothing but what was given with -e, for playbooks that contact no host before they act.
 """
 
 from __future__ import annotations
@@ -92,8 +93,11 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.on_cont
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.play_variables import (
     check_names,
+    check_unread,
     check_values,
+    near_names,
     play_variables,
+    running,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.report import (
     message,
@@ -154,7 +158,7 @@ ASKED = tuple("enforce fit_for leave_absent leaving purpose quorum replaced resi
 
 # Consents are of any type: one text will do, too.
 OPTIONS: Mapping[str, Mapping[str, Any]] = {
-    "phase": {"type": "str", "choices": ["collect", "judge"], "required": True},
+    "phase": {"type": "str", "choices": ["collect", "judge", "command"], "required": True},
     "host": {"type": "str"},
     "accept": {"type": "raw", "default": []},
     "enforce": {"type": "bool", "default": True},
@@ -201,6 +205,10 @@ class ActionModule(ActionBase):
             host = arguments["host"] or task_vars["inventory_hostname"]
             contact = arguments["purpose"] != FETCH
             result.update(self._collect(inventory, host, contact, task_vars))
+        elif arguments["phase"] == "command":
+            findings = in_order(self._of_the_command(inventory, arguments, task_vars))
+            _say([each for each in findings if each.level != ERROR])
+            result.update(_refused(findings) or {"changed": False})
         else:
             result.update(self._judge(inventory, arguments, task_vars))
         return result
@@ -337,6 +345,12 @@ class ActionModule(ActionBase):
     def _judge(
         self, inventory: Inventory, arguments: Mapping[str, Any], task_vars: Any
     ) -> Dict[str, Any]:
+        command = in_order(self._of_the_command(inventory, arguments, task_vars))
+        # What is wrong about the command itself is never only shown: nobody knows what was wanted. What else is amiss is
+        # no matter of a run that would only show it.
+        refused = _refused(command)
+        if refused and not arguments["enforce"]:
+            return refused
         raws = self._raws(inventory, task_vars)
         if not raws:
             raise AnsibleActionFail(
@@ -380,8 +394,7 @@ class ActionModule(ActionBase):
             drawn=os.urandom(16).hex(),
             forks=int(task_vars.get("ansible_forks") or 0),
         )
-        wrong, doubtful = self._of_the_command(inventory, arguments, task_vars)
-        findings = in_order([*verdict.findings, *not_asked(asked), *wrong, *doubtful])
+        findings = in_order([*verdict.findings, *not_asked(asked), *command])
         result = dict(verdict.result)
         result["controllers"] = {
             name: each["controller"]
@@ -395,8 +408,7 @@ class ActionModule(ActionBase):
         result["changed"] = False
         # for whoever has to look once more
         result["asked"] = {key: arguments[key] for key in ASKED}
-        # What is wrong about the command itself is never only shown: nobody knows what was wanted.
-        enforce = arguments["enforce"] or bool(wrong)
+        enforce = arguments["enforce"]
         # The report of a run that looked at the hosts stays.
         if enforce and arguments["purpose"] != FETCH and not self._task.check_mode:
             now = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
@@ -417,13 +429,22 @@ class ActionModule(ActionBase):
 
     def _of_the_command(
         self, inventory: Inventory, arguments: Mapping[str, Any], task_vars: Any
-    ) -> Tuple[List[Problem], List[Problem]]:
-        """(wrong values of play variables, names that are nearly one) among what was given with -e."""
+    ) -> List[Problem]:
+        """What is wrong or doubtful about the play variables that were given with -e."""
         given, hosts = load_extra_vars(self._loader), task_vars["ansible_play_hosts_all"]
-        known = [name for name in play_variables() if name in given]
+        runs = running(context.CLIARGS.get("args"))
+        known = [name for name in play_variables() if name in given and runs.read(name)]
         values = inventory.evaluated(task_vars["inventory_hostname"], known)
-        consented = "settings.unknown_variable" in _consents(arguments["accept"])
-        return list(check_values(values, hosts)), check_names(sorted(given), hosts, consented)
+        near, unread = near_names(list(given), runs), [each for each in given if runs.refuse(each)]
+        # Names of somebody's own, which an inventory is made with.
+        own = inventory.mentioned([*near, *unread]) if near or unread else set()
+        near = {name: wanted for name, wanted in near.items() if name not in own}
+        accept = _consents(arguments["accept"])
+        return [
+            *check_values(values, hosts, runs),
+            *check_names(near, hosts, "settings.unknown_variable" in accept, runs),
+            *check_unread(set(given) - own, hosts, "settings.no_effect" in accept, runs),
+        ]
 
     def _asked_by_module(self, task_vars: Any) -> Callable[[Mapping[str, Any]], Mapping[str, Any]]:
         return lambda asking: self._execute_module(
@@ -530,6 +551,16 @@ def _taken(given: Mapping[str, Any]) -> Dict[str, Any]:
     if found_of.error_messages:
         raise AnsibleActionFail("; ".join(found_of.error_messages))
     return found_of.validated_parameters
+
+
+def _refused(command: Sequence[Problem]) -> Dict[str, Any]:
+    """The result of a task that refuses the command, {} where nothing is wrong about it."""
+    wrong = [each for each in command if each.level == ERROR]
+    if not wrong:
+        return {}
+    lines = ["Nothing was changed: this command is refused.", *(each.line() for each in wrong)]
+    checks = sorted({each.check for each in wrong})
+    return {"changed": False, "failed": True, "checks": checks, "msg": "\n".join(lines)}
 
 
 def _untried(host: str, entry: Mapping[str, Any]) -> str:

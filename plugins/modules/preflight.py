@@ -22,8 +22,10 @@ options:
         defaults, and runs P(kafkaops.cluster.host_info#module) on it.
       - V(judge) runs once, on the host that may ask the running cluster, and needs the results of V(collect)
         registered as C(kafkaops_preflight_collected) and C(kafkaops_preflight_hidden).
+      - V(command) judges nothing but the variables given with C(-e), and contacts no host. It is for playbooks that act
+        without the other two, as C(stop).
     type: str
-    choices: [collect, judge]
+    choices: [collect, judge, command]
     required: true
   host:
     description: With V(collect), the inventory name to collect; the task has to be delegated to it.

@@ -13,7 +13,7 @@ import os
 import re
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any, Dict, Iterable, List, Optional, Set, Tuple
+from typing import Any, Dict, Iterable, Iterator, List, Optional, Set, Tuple
 
 from ansible_collections.kafkaops.cluster.plugins.module_utils.configuration.kafka import (
     TOKEN_SECRETS,
@@ -129,6 +129,20 @@ class Inventory:
         templar, variables = self.templar_for(host, extra)
         return {
             name: plain(templar.template(variables[name])) for name in names if name in variables
+        }
+
+    def mentioned(self, names: Iterable[str]) -> Set[str]:
+        """Those of the names that a template in some host's variables has in it."""
+        texts = [
+            text
+            for host in self._task_vars["hostvars"]
+            for text in _texts(self._task_vars["hostvars"].raw_get(host))
+            if "{{" in text or "{%" in text
+        ]
+        return {
+            name
+            for name in names
+            if any(re.search(rf"\b{re.escape(name)}\b", text) for text in texts)
         }
 
     def default(self, name: str) -> Any:
@@ -312,6 +326,18 @@ class Inventory:
         }
         member, _findings = read_member(Raw(host, True, False, settings))
         return names_to_resolve(member)
+
+
+def _texts(value: Any) -> Iterator[str]:
+    """Every text in a value that is not evaluated."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, Mapping):
+        for each in value.values():
+            yield from _texts(each)
+    elif isinstance(value, (list, tuple)):
+        for each in value:
+            yield from _texts(each)
 
 
 def plain(value: Any) -> Any:

@@ -12,24 +12,36 @@ from __future__ import annotations
 
 import functools
 import os
-from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple
+from dataclasses import dataclass
+from typing import (
+    AbstractSet,
+    Any,
+    Dict,
+    FrozenSet,
+    Iterator,
+    List,
+    Mapping,
+    Optional,
+    Sequence,
+    Tuple,
+)
 
 from ansible.module_utils.common.yaml import yaml_load
 
-from ansible_collections.kafkaops.cluster.plugins.module_utils.configuration.keys import nearest
 from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.findings import found
 from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.variables import declared
 from ansible_collections.kafkaops.cluster.plugins.module_utils.problem import ERROR, Problem
 from ansible_collections.kafkaops.cluster.plugins.module_utils.units import whole_number
 from ansible_collections.kafkaops.cluster.plugins.module_utils.wording import shown
 
-_FILE = os.path.join(os.path.dirname(__file__), "../../../meta/play_variables.yml")
+_ROOT = os.path.realpath(os.path.join(os.path.dirname(__file__), "../../.."))
+_FILE = os.path.join(_ROOT, "meta/play_variables.yml")
+_PLAYBOOKS = os.path.join(_ROOT, "playbooks")
+_QUALIFIED = "kafkaops.cluster."
 # What the filter `bool` of every ansible-core that this collection supports reads as it is meant.
 TRUE_OR_FALSE = ("true", "false", "yes", "no", "on", "off", "1", "0")
 # Ansible's own, and what benchmark.yml reads by its beginning, and asks about itself.
 BY_BEGINNING = ("ansible_", "benchmark_")
-# Names are short: one letter of five may be wrong, or two have changed places.
-LIKE = 0.8
 
 
 @functools.lru_cache(maxsize=None)
@@ -39,35 +51,110 @@ def play_variables() -> Mapping[str, Mapping[str, Any]]:
         return yaml_load(source)
 
 
-def check_values(given: Mapping[str, Any], hosts: Sequence[str]) -> Iterator[Problem]:
-    """Play variables whose values are not of their type; `given`: name -> value of those that are set."""
+@dataclass(frozen=True)
+class Running:
+    """The playbooks of this collection that a command names, and whether it names others, which may import them."""
+
+    names: FrozenSet[str]
+    others: bool
+
+    def read(self, name: str) -> bool:
+        """Whether one of them reads this play variable; of others nobody knows."""
+        return self.others or bool(self.names & set(play_variables()[name]["playbooks"]))
+
+    def refuse(self, name: str) -> List[str]:
+        """Those of them that would do more than whoever gives this play variable wants."""
+        return sorted(self.names & set(play_variables().get(name, {}).get("refused_by", ())))
+
+
+def running(playbooks: Any) -> Running:
+    """What runs, by the arguments of ansible-playbook: paths, or names such as kafkaops.cluster.site."""
+    given = playbooks if isinstance(playbooks, (list, tuple)) else ()
+    ours = [_ours(str(each)) for each in given]
+    return Running(frozenset(each for each in ours if each), not ours or None in ours)
+
+
+def _ours(playbook: str) -> Optional[str]:
+    if playbook.startswith(_QUALIFIED) and not os.path.exists(playbook):
+        return os.path.splitext(playbook[len(_QUALIFIED) :])[0]
+    path = os.path.realpath(playbook)
+    if os.path.dirname(path) == _PLAYBOOKS or path == os.path.join(_ROOT, "site.yml"):
+        return os.path.splitext(os.path.basename(path))[0]
+    return None
+
+
+def check_values(
+    given: Mapping[str, Any], hosts: Sequence[str], runs: Running
+) -> Iterator[Problem]:
+    """Play variables whose values are not of their type; `given`: name -> value of those that are set.
+
+    An empty one is not set: forms and surveys give what nobody has filled in.
+    """
     for name, option in play_variables().items():
-        problem = _problem(option["type"], given[name]) if name in given else None
+        if given.get(name) in (None, "") or not runs.read(name):
+            continue
+        problem = _problem(option["type"], given[name])
         if problem:
             yield found("settings.bad_value", hosts, name, shown(given[name]), *problem)
 
 
-def check_names(given: Sequence[str], hosts: Sequence[str], consented: bool) -> List[Problem]:
-    """Names from the command line that are nearly one of a play variable: the run would do without it."""
-    near: Dict[str, Optional[str]] = {
-        name: nearest(name, play_variables(), cutoff=LIKE)
+def near_names(given: Sequence[str], runs: Running) -> Dict[str, str]:
+    """name from the command line -> the play variable of this run that is one slip away from it."""
+    read = [name for name in play_variables() if runs.read(name)]
+    near = {
+        name: next((each for each in read if _one_slip(name, each)), "")
         for name in given
         if not (name in play_variables() or name in declared() or name.startswith(BY_BEGINNING))
     }
-    return [
-        found(
+    return {name: wanted for name, wanted in near.items() if wanted}
+
+
+def check_names(
+    near: Mapping[str, str], hosts: Sequence[str], consented: bool, runs: Running
+) -> Iterator[Problem]:
+    """Names that `near_names` has found: the run would do without what they mean."""
+    for name, wanted in sorted(near.items()):
+        # What is in an inventory waits; this is what somebody wants of this very run. A playbook of somebody's own may
+        # read the name itself.
+        mild = consented or runs.others or play_variables()[wanted].get("harmless")
+        yield found(
             "settings.unknown_variable",
             hosts,
             name,
             "...",
-            "no playbook has such a variable, and this run would do without it",
+            f"no playbook of this collection reads it, and it is nearly {wanted}",
             f"write {wanted} if that is meant, else give it another name",
-            # What is in an inventory waits; this is what somebody wants of this very run.
-            level="" if consented or play_variables()[wanted].get("harmless") else ERROR,
+            level="" if mild else ERROR,
         )
-        for name, wanted in sorted(near.items())
-        if wanted
-    ]
+
+
+def check_unread(
+    given: AbstractSet[str], hosts: Sequence[str], consented: bool, runs: Running
+) -> Iterator[Problem]:
+    """Play variables that narrow other playbooks down, and not this one, which would act on everything."""
+    for name in sorted(play_variables().keys() & given):
+        for playbook in runs.refuse(name):
+            yield found(
+                "settings.no_effect",
+                hosts,
+                name,
+                "...",
+                f"{playbook}.yml does not read it, and would not be about that {name} alone",
+                "leave it out if that is meant, or take a playbook that reads it: "
+                + ", ".join(
+                    f"playbooks/{each}.yml" for each in play_variables()[name]["playbooks"]
+                ),
+                level="" if consented else ERROR,
+            )
+
+
+def _one_slip(name: str, wanted: str) -> bool:
+    """Whether one letter is missing, too many or another one, or two neighbours have changed places."""
+    while name and wanted and name[0] == wanted[0]:
+        name, wanted = name[1:], wanted[1:]
+    while name and wanted and name[-1] == wanted[-1]:
+        name, wanted = name[:-1], wanted[:-1]
+    return max(len(name), len(wanted)) == 1 or (len(name) == 2 and name == wanted[::-1])
 
 
 def _problem(kind: str, value: Any) -> Optional[Tuple[str, str]]:

@@ -692,21 +692,59 @@ def _tasks(tasks):
         yield from _tasks(task.get("block", ()))
 
 
+STOP = (str(ROOT / "playbooks" / "stop.yml"),)
+SCALE_IN = (str(ROOT / "playbooks" / "scale_in.yml"),)
+
+
+def commanded(tmp_path, monkeypatch, playbooks, given, overlay=None, **arguments):
+    """The action in its phase `command`, after ansible-playbook was called so."""
+    monkeypatch.setattr(action.context, "CLIARGS", {"args": playbooks})
+    monkeypatch.setattr(action, "load_extra_vars", lambda _loader: given)
+    everywhere = ground.merge({"all": {"vars": given}}, overlay or {})
+    _raws, inventory = gathered(tmp_path, everywhere)
+    task_vars = {"inventory_hostname": "kafka-1", "ansible_play_hosts_all": ["kafka-1"]}
+    plugin = SimpleNamespace(_loader=None)
+    found = action.ActionModule._of_the_command(
+        plugin, inventory, {"accept": [], **arguments}, task_vars
+    )
+    return [(each.setting, each.level) for each in found]
+
+
 @pytest.mark.parametrize(
-    "given, wrong, doubtful",
+    "playbooks, given, expected",
     [
-        ({"cancel": "{{ 'ture' }}"}, ["cancel"], []),
-        ({"cancel": "{{ 'true' }}", "kafka_version": "3.9.2"}, [], []),
-        ({"promve": True}, [], ["promve"]),
+        (SCALE_IN, {"cancel": "{{ 'ture' }}"}, [("cancel", "error")]),
+        (SCALE_IN, {"cancel": "{{ 'true' }}", "kafka_version": "3.9.2"}, []),
+        (SCALE_IN, {"cancel": None, "prove": ""}, []),
+        (SCALE_IN, {"promve": True}, [("promve", "error")]),
+        (STOP, {"brokr": 2}, [("brokr", "error")]),
+        # it may not even be possible to evaluate what nobody reads
+        (STOP, {"prove": "{{ nowhere }}"}, []),
+        (("mine.yml",), {"brokr": 2}, [("brokr", "warning")]),
+        ((str(ROOT / "playbooks" / "teardown.yml"),), {"broker": 2}, [("broker", "error")]),
     ],
 )
 def test_what_was_mistyped_on_the_command_line_is_found(
-    tmp_path, monkeypatch, given, wrong, doubtful
+    tmp_path, monkeypatch, playbooks, given, expected
 ):
-    _raws, inventory = gathered(tmp_path, {"all": {"vars": given}})
-    monkeypatch.setattr(action, "load_extra_vars", lambda _loader: given)
-    task_vars = {"inventory_hostname": "kafka-1", "ansible_play_hosts_all": ["kafka-1"]}
-    found = action.ActionModule._of_the_command(
-        SimpleNamespace(_loader=None), inventory, {"accept": []}, task_vars
-    )
-    assert [[each.setting for each in problems] for problems in found] == [wrong, doubtful]
+    assert commanded(tmp_path, monkeypatch, playbooks, given) == expected
+
+
+def test_a_name_that_the_inventory_is_made_with_is_nobody_s_slip(tmp_path, monkeypatch):
+    """A plain text that has the word in it is no such place."""
+    for text, expected in (("{{ brokers | int }}", []), ("brokers", [("brokers", "error")])):
+        overlay = {"all": {"vars": {"team": [{"size": text}]}}}
+        assert commanded(tmp_path, monkeypatch, STOP, {"brokers": 3}, overlay) == expected
+
+
+def test_a_command_is_refused_by_what_is_wrong_about_it_alone(monkeypatch):
+    wrong = action.found("settings.bad_value", "a", "prove", "x", "neither true nor false")
+    doubtful = action.found("settings.unknown_variable", "a", "users", "...", "nearly user")
+    refused = action._refused([wrong, doubtful])
+    assert refused["failed"] and refused["checks"] == ["settings.bad_value"]
+    assert "prove" in refused["msg"] and "users" not in refused["msg"]
+    assert action._refused([doubtful]) == {}
+    # and so a run that would only show its findings begins by it
+    plugin = object.__new__(action.ActionModule)
+    monkeypatch.setattr(action.ActionModule, "_of_the_command", lambda *_arguments: [wrong])
+    assert plugin._judge(None, {"enforce": False}, {}) == action._refused([wrong])
