@@ -32,6 +32,7 @@ ONCE_FOR_ALL = {
     "playbooks/phases/has_hosts.yml",
     "playbooks/phases/obtain.yml",
     "playbooks/phases/lock.yml",
+    "playbooks/phases/members.yml",
     "playbooks/phases/reach_before.yml",
     "playbooks/phases/unlock.yml",
     "playbooks/start.yml",
@@ -210,6 +211,56 @@ def test_no_tag_leaves_out_what_restricts_a_run_that_starts_or_stops_something()
             if not tags & {"run", "always"} and not (tags and tags <= STAGING)
         ] == [], path
     assert {"site", "replace_broker", "rolling_restart", "rollback"} <= looked_at
+
+
+def test_whether_one_broker_stops_is_decided_once_and_by_the_command_line_alone():
+    """A variable of hosts called `broker` is seen by conditions and by no pattern: halves of two ways would run."""
+    plays = yaml.safe_load((ROOT / "playbooks" / "stop.yml").read_text(encoding="utf-8"))
+    assert plays[0]["ansible.builtin.import_playbook"] == "phases/broker_preflight.yml"
+    conditions = [str(each["when"]) for each in plays if "when" in each]
+    assert len(conditions) == 5
+    assert all(each.startswith("kafkaops_preflight is ") for each in conditions)
+
+
+@pytest.mark.parametrize(
+    "more, options",
+    [({}, ""), ({"kafkaops_preflight": {}}, " -e broker=7")],
+)
+def test_a_broker_that_was_out_of_reach_is_stopped_alone_again(more, options):
+    """A run for its host without -e broker would skip the gate, and stop its ZooKeeper server, too."""
+    plays = DataLoader().load_from_file(
+        str(ROOT / "playbooks" / "stop.yml"), trusted_as_template=True
+    )
+    own = plays[-1]["vars"]
+    variables = {"broker": 7, **more}
+    told = Templar(loader=DataLoader(), variables=variables).template(own["left_options"])
+    assert told == options
+    text = (ROOT / "playbooks" / "phases" / "left.yml").read_text(encoding="utf-8")
+    assert "--limit {{ inventory_hostname }}{{ left_options | default('') }} when" in text
+
+
+@pytest.mark.parametrize("playbook", ["stop", "teardown"])
+@pytest.mark.parametrize("metadata, told", [("zookeeper", True), ("kraft", False), (None, True)])
+def test_zookeeper_is_spoken_of_where_there_is_one(playbook, metadata, told):
+    plays = DataLoader().load_from_file(
+        str(ROOT / "playbooks" / f"{playbook}.yml"), trusted_as_template=True
+    )
+    (hint,) = [each["vars"]["left_hint"] for each in plays if "left_hint" in each.get("vars", {})]
+    variables = {"kafka_metadata": metadata} if metadata else {}
+    text = Templar(loader=DataLoader(), variables=variables).template(hint)
+    assert text.startswith("What could not be reached may still run.")
+    assert ("ZooKeeper" in text) is told
+
+
+@pytest.mark.parametrize("playbook", ["stop", "teardown"])
+def test_what_acts_without_a_preflight_judges_its_command_before(playbook):
+    text = (ROOT / "playbooks" / f"{playbook}.yml").read_text(encoding="utf-8")
+    assert text.index("phases/members.yml") < text.index("phases/lock.yml")
+    (play,) = yaml.safe_load((ROOT / "playbooks/phases/members.yml").read_text(encoding="utf-8"))
+    first = play["tasks"][0]
+    assert first["kafkaops.cluster.preflight"]["phase"] == "command" and first["run_once"]
+    # a dead host is no matter
+    assert first["vars"]["ansible_connection"] == "local"
 
 
 # They change a live cluster, or may.
