@@ -70,10 +70,23 @@ def test_what_is_read_as_true_or_false_is_declared_so():
     read = {
         name
         for text in texts
-        for name in re.findall(r"\b([a-z_]+) \| default\((?:true|false)\) \| bool", text)
+        for name in re.findall(r"\b([a-z_]+) \| default\((?:true|false)(?:, true)?\) \| bool", text)
         if name not in declared() and not OWN.match(name)
     }
     assert read == {name for name, each in play_variables().items() if each["type"] == "bool"}
+
+
+def test_what_is_judged_by_its_type_takes_an_empty_value_for_none():
+    """`default` alone would leave it empty, and Ansible warns of what is neither true nor false."""
+    typed = "|".join(name for name, each in play_variables().items() if each["type"] != "raw")
+    defaults = {
+        each
+        for pattern in ("playbooks/**/*.yml", "roles/*/tasks/*.yml", "roles/*/vars/*.yml")
+        for path in ROOT.glob(pattern)
+        for each in re.findall(rf"\b(?:{typed}) \| default\([^)]*\)", path.read_text("utf-8"))
+    }
+    assert len(defaults) > 4
+    assert all(each.endswith(", true)") for each in defaults), defaults
 
 
 @pytest.mark.parametrize(
