@@ -162,6 +162,6 @@ def _problem(kind: str, value: Any) -> Optional[Tuple[str, str]]:
         if isinstance(value, bool) or str(value).strip().lower() in TRUE_OR_FALSE:
             return None
         return "neither true nor false", "write true or false, or leave it out"
-    if kind == "seconds" and not (whole_number(value) or 0) > 0:
+    if kind == "seconds" and (whole_number(value) or 0) <= 0:
         return "not a whole number of seconds", "write a number above 0, such as 3600"
     return None
