@@ -222,6 +222,21 @@ def test_what_stops_behind_a_gate_asks_once_more(role, name, last):
     assert stops and all(last in each["of"][gate] for each in stops)
 
 
+def test_a_broker_that_ends_at_each_start_is_stopped_without_a_process_to_ask_for():
+    tasks = yaml.safe_load((ROLES / "kafka" / "tasks" / "stop_gated.yml").read_text())
+    conditions = {
+        task.get("ansible.builtin.include_tasks") or task["ansible.builtin.import_tasks"]: task.get(
+            "when"
+        )
+        for task in tasks
+    }
+    assert conditions == {
+        "probe.yml": None,
+        "gate.yml": "kafka_staged.running",
+        "stop.yml": None,
+    }
+
+
 @pytest.mark.parametrize("connection", ["local", "ssh"])
 @pytest.mark.parametrize("idle", [True, False])
 def test_it_is_asked_once_more_from_where_it_was_asked_before(connection, idle):
