@@ -580,43 +580,59 @@ def test_a_broker_that_does_not_stop_keeps_the_zookeeper_of_its_own_cluster_only
     assert found == expected
 
 
+C = {"kafka_cluster_name": "C"}
+BOTH = {"kafkaops_zookeeper": ["a", "b"]}
+ONE = {"kafkaops_zookeeper": ["b"], "kafkaops_zookeeper_running": ["b"]}
+
+
 @pytest.mark.parametrize(
-    ("cluster", "groups", "ensembles", "expected"),
+    ("cluster", "groups", "left", "ensembles", "expected"),
     [
-        (A, {"kafkaops_zookeeper": ["a", "b"], "kafkaops_zookeeper_running": ["a", "b"]}, {}, True),
-        (A, {"kafkaops_zookeeper": ["a", "b"], "kafkaops_zookeeper_running": ["b"]}, {}, False),
-        (B, {"kafkaops_zookeeper": ["a", "b"], "kafkaops_zookeeper_running": ["b"]}, {}, True),
-        (A, {"kafkaops_zookeeper": ["a"]}, {}, False),
+        (A, {**BOTH, "kafkaops_zookeeper_running": ["a", "b"]}, (), {}, True),
+        (A, {**BOTH, "kafkaops_zookeeper_running": ["b"]}, (), {}, False),
+        (B, {**BOTH, "kafkaops_zookeeper_running": ["b"]}, (), {}, True),
+        (A, {"kafkaops_zookeeper": ["a"]}, (), {}, False),
         # not in the run, or out of reach: nobody knows
-        (A, {}, {}, True),
-        (A, {"kafkaops_zookeeper": ["b"], "kafkaops_zookeeper_running": ["b"]}, {}, True),
+        (A, {}, (), {}, True),
+        (A, {"kafkaops_zookeeper": ["b"], "kafkaops_zookeeper_running": ["b"]}, (), {}, True),
+        # left out by the preflight, with and without another one that serves
+        (A, {"kafkaops_run": ["a", "k"]}, ("a",), {}, False),
+        (B, {"kafkaops_run": ["a", "k"]}, ("a",), {}, True),
+        (C, {**ONE, "kafkaops_run": ["a", "b", "k"]}, ("a",), {}, True),
+        (C, {**ONE, "kafkaops_run": ["a", "b", "k"]}, ("a",), {"b": {"failed": True}}, False),
+        # known from elsewhere than the run
+        (A, {"kafkaops_run": ["k"]}, ("a",), {}, True),
         (
             A,
-            {"kafkaops_zookeeper": ["a", "b"], "kafkaops_zookeeper_running": ["a", "b"]},
+            {**BOTH, "kafkaops_zookeeper_running": ["a", "b"]},
+            (),
             {"a": {"failed": True}},
             False,
         ),
         (
             B,
-            {"kafkaops_zookeeper": ["a", "b"], "kafkaops_zookeeper_running": ["a", "b"]},
+            {**BOTH, "kafkaops_zookeeper_running": ["a", "b"]},
+            (),
             {"a": {"failed": True}, "b": {"changed": False, "failed": False}},
             True,
         ),
     ],
 )
 def test_brokers_are_started_where_the_zookeeper_of_their_own_cluster_serves(
-    cluster, groups, ensembles, expected
+    cluster, groups, left, ensembles, expected
 ):
     hostvars = {
         name: {"zookeeper_ensemble": ensembles[name]} if name in ensembles else {} for name in "ab"
     }
+    servers = {"A": [{"host": "a"}], "B": [{"host": "b"}], "C": [{"host": "a"}, {"host": "b"}]}
+    groups = {"kafkaops_run": ["k", *groups.get("kafkaops_zookeeper", ())], **groups}
     variables = {
         **cluster,
         "inventory_hostname": "k",
         "ansible_check_mode": False,
         "groups": {**groups, "kafkaops_in_zookeeper": ["k"]},
         "hostvars": hostvars,
-        "kafkaops_preflight": {"servers": {"A": [{"host": "a"}], "B": [{"host": "b"}]}},
+        "kafkaops_preflight": {"servers": servers, "left": dict.fromkeys(left, "no disk")},
     }
     name = "Start the brokers that are down, as they ran last"
     assert told_by("start.yml", name, "kafkaops_served", variables) is expected
