@@ -275,16 +275,16 @@ def left_undone(
     """Return what a run left undone on one host, one text for each reason; an empty list if nothing.
 
     `results`: for each product what its tasks on the host returned, in their order; the first that
-    failed counts. `absent`: why the preflight had no answer from the host or has left it out, "" if neither.
+    failed counts. `absent`: why the preflight had no answer from the host or has left it, or one of its
+    products, out, "" if neither.
     """
-    if absent:
-        return [absent]
     products: Dict[str, List[str]] = {}
     for product, each in results.items():
         reason = next(filter(None, map(_why_undone, each)), "")
         if reason:
             products.setdefault(reason, []).append(product)
-    return [f"{' and '.join(names)}: {reason}" for reason, names in products.items()]
+    told = [absent] if absent else []
+    return told + [f"{' and '.join(names)}: {reason}" for reason, names in products.items()]
 
 
 def _why_undone(result: Optional[Mapping[str, Any]]) -> str:

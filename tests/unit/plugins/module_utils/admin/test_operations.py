@@ -578,6 +578,9 @@ UNREACHABLE = {"unreachable": True, "msg": "Task failed: ssh: no route to host."
         ({"Kafka": [{"running": False}, {"failed": True, "msg": "k still runs.\nand so on"}]}, "",
          ["Kafka: k still runs"]),
         ({"Kafka": [{}]}, "it cannot be reached: timed out", ["it cannot be reached: timed out"]),
+        ({"Kafka": [{}], "ZooKeeper": [{"running": False}, {"failed": True, "msg": "z does not start"}]},
+         "directories.failed, kafka_log_dirs=/data: no disk",
+         ["directories.failed, kafka_log_dirs=/data: no disk", "ZooKeeper: z does not start"]),
     ],
 )  # fmt: skip
 def test_what_a_run_left_undone_on_a_host(results, absent, told):
