@@ -121,7 +121,7 @@ CHECKS = (
 # Of first words of ids, or of ids: what concerns only what the inventory would write, and not what was in effect.
 WISHES = frozenset(
     ("acls", "cleanup", "config", "configs", "jvm", "listeners", "memory", "min_insync")
-    + ("partitions", "quotas", "racks", "replication", "retention", "security", "state", "tls")
+    + ("partitions", "quotas", "replication", "retention", "security", "state", "tls")
     + ("ensemble.data_moved", "quorum.settings", "topics", "unclean", "users", "version")
 )
 # What the host has run with until it went down. That it should have more is no reason to leave it down.

@@ -273,13 +273,17 @@ def _keys(member: Member, variable: str, table: KeyTable) -> Iterator[Problem]:
 def check_replication(world: World) -> Iterator[Problem]:
     """Replication factors and minimum ISR of the nodes' configuration against the number of brokers."""
     for cluster in world.clusters:
-        yield from _racks(cluster)
+        yield from _racks(cluster, "" if world.purpose == DEPLOY else WARNING)
         for member in cluster.nodes:
             yield from _factors(cluster, member)
 
 
-def _racks(cluster: Cluster) -> Iterator[Problem]:
-    """Racks of some brokers only; what the brokers run with until a roll has brought all of them is no matter."""
+def _racks(cluster: Cluster, level: str) -> Iterator[Problem]:
+    """Racks of some brokers only; what the brokers run with until a roll has brought all of them is no matter.
+
+    An error only in a deployment, which may add brokers and topics: other runs replace, empty or upgrade brokers of a cluster
+    that has run so, and moves that need racks are refused by themselves.
+    """
     without = [each.name for each in cluster.staying_brokers if not each.text("kafka_rack")]
     if without and len(without) < len(cluster.staying_brokers):
         yield found(
@@ -288,6 +292,7 @@ def _racks(cluster: Cluster) -> Iterator[Problem]:
             "kafka_rack",
             "",
             "other brokers of the cluster have a rack; while some have none, moves of replicas ignore racks",
+            level=level,
         )
 
 

@@ -758,3 +758,21 @@ def test_who_is_merely_down_is_not_replaced(tmp_path):
         4,
     ]
     assert all(each.remedy.startswith("write kafka_broker_id on kafka-3") for each in missing)
+
+
+@pytest.mark.parametrize(
+    "purpose, level",
+    [
+        ("deploy", "error"),
+        ("keep", "warning"),
+        ("start", "warning"),
+        ("upgrade", "warning"),
+        ("rollback", "warning"),
+    ],
+)
+def test_racks_of_some_brokers_keep_nobody_from_replacing_or_emptying_one(tmp_path, purpose, level):
+    """scale_in.yml of the broker without a rack is one of the ways out."""
+    wrong = spoilt(hosts={"kafka-1": {"kafka_rack": "a"}, "kafka-3": {"kafka_rack": "c"}})
+    verdict = ground.verdict_of(wrong, tmp_path, purpose=purpose)
+    levels = {each.level for each in verdict.findings if each.check == "racks.some"}
+    assert levels == {level}
