@@ -29,6 +29,8 @@ ZOOKEEPER_MODE = "0"
 META_ID_KEYS = {ZOOKEEPER_MODE: "broker.id", "1": "node.id"}
 # A node of a quorum writes it when it first runs, and no format does: for whom it has voted, and whom it follows.
 QUORUM_STATE = "__cluster_metadata-0/quorum-state"
+# Of ZooKeeper: the zxid in its name, its size, and the second of its last write.
+_File = Tuple[int, int, int]
 
 
 def file_size(path: str) -> Optional[int]:
@@ -304,35 +306,76 @@ def zookeeper_data_facts(data_dir: str, data_log_dir: str) -> Dict[str, Any]:
 
 
 def former_data_facts(
-    properties: Mapping[str, str], data_dir: str, data_log_dir: str
+    properties: Mapping[str, str], data_dir: str, data_log_dir: str, runs: bool = False
 ) -> Optional[Dict[str, Any]]:
     """{data_dir, data_log_dir, myid} of a zoo.cfg in force whose data is where the wanted directories are not.
 
-    A directory is "" where it stays, or has nothing that would have to come along; None where both are. What cannot be
-    read may hold data.
+    A directory is "" where it stays, has nothing that would have to come along, or was copied while the server was
+    down: what `runs` goes on writing. None where both are. What cannot be read may hold data. With two directories,
+    ZooKeeper does not start where one has files of the other: between them files are moved, and no copy will do.
     """
     had = properties.get("dataDir", "")
     had_log = properties.get("dataLogDir") or had
     found = [transaction_logs(each) for each in sorted({had, had_log} - {""})]
     if not any(data or not readable for data, readable in found):
         return None
+    myid, wanted_myid = (read_text(os.path.join(each, "myid")) for each in (had, data_dir))
+    same = myid is not None and wanted_myid is not None and myid.strip() == wanted_myid.strip()
+    data_copied = not runs and same and not _is_one(had, data_log_dir)
+    log_copied = not runs and not _is_one(had_log, data_dir)
     moved = {
-        "data_dir": had if _left_behind(had, data_dir, "snapshot.") else "",
-        "data_log_dir": had_log if _left_behind(had_log, data_log_dir, "log.") else "",
+        "data_dir": had if _left_behind(had, data_dir, "snapshot", data_copied) else "",
+        "data_log_dir": had_log if _left_behind(had_log, data_log_dir, "log", log_copied) else "",
     }
     if not any(moved.values()):
         return None
-    myid = read_text(os.path.join(had, "myid"))
     return dict(moved, myid=myid.strip() if myid is not None else None)
 
 
-def _left_behind(had: str, wanted: str, kind: str) -> bool:
-    """Whether files of this kind are, or may be, in a directory that is not the wanted one under any name."""
-    if os.path.realpath(had) == os.path.realpath(wanted):
+def _is_one(directory: str, other: str) -> bool:
+    return os.path.realpath(directory) == os.path.realpath(other)
+
+
+def _left_behind(had: str, wanted: str, kind: str, may_be_copied: bool) -> bool:
+    """Whether files of this kind are, or may be, in a directory that is not the wanted one under any name.
+
+    They are in both where somebody has copied them, and kept the others: then the newest tell whether it was in time.
+    """
+    if _is_one(had, wanted):
         return False
     try:
-        return any(each.startswith(kind) for each in os.listdir(os.path.join(had, "version-2")))
-    except FileNotFoundError:
-        return False
+        newest = _newest(had, kind)
+        if newest is None:
+            return False
+        return not may_be_copied or not _is_as_new(_newest(wanted, kind), newest)
     except OSError:
         return True
+
+
+def _newest(directory: str, kind: str) -> Optional[_File]:
+    """The newest file of a kind, None where there is none; OSError is raised where that is not to be seen."""
+    version_2 = os.path.join(directory, "version-2")
+    found = []
+    try:
+        names = os.listdir(version_2)
+    except FileNotFoundError:
+        return None
+    for name in names:
+        matched = re.fullmatch(rf"{kind}\.([0-9a-f]+)(?:\..+)?", name)
+        if matched:
+            found.append((int(matched.group(1), 16), name))
+    if not found:
+        return None
+    zxid, name = max(found)
+    told = os.stat(os.path.join(version_2, name))
+    return zxid, told.st_size, int(told.st_mtime)
+
+
+def _is_as_new(copy: Optional[_File], original: _File) -> bool:
+    """Whether a file has all that is in another one of its kind.
+
+    A log goes on under its name: what was written after the copy is younger than that, or larger.
+    """
+    if copy is None or copy[0] < original[0]:
+        return False
+    return copy[0] > original[0] or (copy[1] >= original[1] and copy[2] >= original[2])

@@ -106,24 +106,31 @@ def _data(cluster: Cluster, as_it_ran: bool) -> Iterator[Problem]:
 
 
 def _data_moved(server: Member) -> Iterator[Problem]:
-    """Directories of the inventory that are not those in which the server's data is: it would start without them."""
+    """Directories of the inventory that do not have the server's data, or not the newest: it would start without it."""
     former = server.product_facts("zookeeper").get("former_data") or {}
     data, log = former.get("data_dir", ""), former.get("data_log_dir", "")
-    if data and log == data and server.data_log_dir == server.data_dir:
+    apart = server.data_log_dir != server.data_dir
+    if data and log == data and not apart:
         log = ""  # one move of both
+    most = "its myid and version-2" + (" without the files log.*" if apart else "")
     for variable, had, wanted, files in (
-        ("zookeeper_data_dir", data, server.data_dir, "its myid and version-2"),
+        ("zookeeper_data_dir", data, server.data_dir, most),
         ("zookeeper_data_log_dir", log, server.data_log_dir, "the files version-2/log.*"),
     ):
         if had:
+            # With two directories, ZooKeeper does not start where one has files of the other.
+            move = "move" if had in (server.data_dir, server.data_log_dir) else "move or copy"
+            reason = "it would start without data, or with older ones"
+            if move != "move":
+                reason = f"{wanted} has no copy of it from after the server's stop: {reason}"
             yield found(
                 "ensemble.data_moved",
                 server.name,
                 variable,
                 wanted,
-                f"the server's data is in {had}, and it would start without it",
-                f"set {variable}: {had}; or, one server after another, stop it, move {files} from {had} to {wanted}"
-                " with their owners, and run this again",
+                f"the server's data is in {had}, and {reason}",
+                f"set {variable}: {had}; or, one server after another, stop it, {move} {files} from {had} to {wanted}"
+                " with their owners, and run this again while it is down",
             )
 
 

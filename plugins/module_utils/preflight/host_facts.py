@@ -504,7 +504,9 @@ def host_facts(
         else:
             directories = wanted["data_dir"], wanted["data_log_dir"]
             found["data"] = zookeeper_data_facts(*directories)
-            found["former_data"] = former_data_facts(found["current"] or {}, *directories)
+            found["former_data"] = former_data_facts(
+                found["current"] or {}, *directories, runs=found["started"]["alive"]
+            )
         found["current"] = masked_properties(found["current"])
         untried = tuple(found.pop("untried_jvm_options"))
         if untried and home:

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import stat
 
 import pytest
@@ -335,6 +336,65 @@ def test_what_was_moved_is_found_no_more(tmp_path):
     (log / "version-2").mkdir(parents=True)
     (tmp_path / "data/version-2/log.1").rename(log / "version-2" / "log.1")
     assert disk.former_data_facts(properties, data, str(log)) is None
+
+
+def copied(tmp_path, preserve=True):
+    """The directory in which the server's data was copied as a whole, and the originals are still there."""
+    copy = shutil.copy2 if preserve else shutil.copyfile
+    shutil.copytree(tmp_path / "data", tmp_path / "new", copy_function=copy)
+    return tmp_path / "new"
+
+
+def later(path, by=5):
+    """Let a file be written that many seconds after it was."""
+    os.utime(path, (path.stat().st_atime, path.stat().st_mtime + by))
+
+
+@pytest.mark.parametrize("preserve", [True, False])
+def test_what_was_copied_while_the_server_was_down_is_its_data(tmp_path, preserve):
+    properties = server_that_ran(tmp_path)
+    new = str(copied(tmp_path, preserve))
+    assert disk.former_data_facts(properties, new, new) is None
+    facts = disk.former_data_facts(properties, new, new, runs=True)
+    assert facts["data_dir"] == facts["data_log_dir"] == str(tmp_path / "data")
+
+
+@pytest.mark.parametrize(
+    "spoil, left",
+    [
+        # the server ran on after the copy, and in the same log
+        (lambda data, new: later(data / "version-2/log.1"), {"data_log_dir"}),
+        (lambda data, new: (data / "version-2/log.1").write_text("more"), {"data_log_dir"}),
+        # zxids are hexadecimal
+        (lambda data, new: (data / "version-2/log.10").write_text(""), {"data_log_dir"}),
+        (lambda data, new: (data / "version-2/snapshot.1f.gz").write_text(""), {"data_dir"}),
+        # of a server that has begun there empty, of another server, and of a copy in part
+        (lambda data, new: (new / "version-2/log.1").unlink(), {"data_log_dir"}),
+        (lambda data, new: (new / "myid").write_text("3"), {"data_dir"}),
+        (lambda data, new: (new / "myid").unlink(), {"data_dir"}),
+        (lambda data, new: shutil.rmtree(new / "version-2"), {"data_dir", "data_log_dir"}),
+        # it has gone on since
+        (lambda data, new: (new / "version-2/log.a").write_text(""), set()),
+    ],
+)
+def test_a_copy_that_is_older_or_not_whole_is_none(tmp_path, spoil, left):
+    properties = server_that_ran(tmp_path)
+    new = copied(tmp_path)
+    spoil(tmp_path / "data", new)
+    facts = disk.former_data_facts(properties, str(new), str(new)) or {}
+    assert {name for name in ("data_dir", "data_log_dir") if facts.get(name)} == left
+
+
+def test_between_two_directories_of_a_server_files_are_moved_and_not_copied(tmp_path):
+    """ZooKeeper does not start with logs beside its snapshots where the logs have a directory of their own."""
+    properties = server_that_ran(tmp_path)
+    data, log = str(tmp_path / "data"), str(tmp_path / "log")
+    (tmp_path / "log/version-2").mkdir(parents=True)
+    shutil.copy2(tmp_path / "data/version-2/log.1", tmp_path / "log/version-2")
+    assert disk.former_data_facts(properties, data, log)["data_log_dir"] == data
+    new = str(copied(tmp_path))
+    (tmp_path / "new/version-2/log.1").unlink()
+    assert disk.former_data_facts(properties, new, data)["data_dir"] == data
 
 
 def test_a_server_that_never_had_data_may_have_any_directory(tmp_path):

@@ -294,12 +294,18 @@ FORMER = {"data_dir": "/var/lib/zookeeper", "data_log_dir": "/var/lib/zookeeper"
         (
             {"zookeeper_data_dir": "/srv/zk"},
             FORMER,
-            ["set zookeeper_data_dir: /var/lib/zookeeper; or, one server after another, stop it"],
+            [
+                "set zookeeper_data_dir: /var/lib/zookeeper; or, one server after another, stop it, move or copy its"
+                " myid and version-2 from"
+            ],
         ),
         (
             {"zookeeper_data_log_dir": "/srv/log"},
             {**FORMER, "data_dir": ""},
-            ["set zookeeper_data_log_dir: /var/lib/zookeeper; or, one server after another"],
+            [
+                "set zookeeper_data_log_dir: /var/lib/zookeeper; or, one server after another, stop it, move the"
+                " files version-2/log.* from"
+            ],
         ),
         (
             {"zookeeper_data_dir": "/srv/zk", "zookeeper_data_log_dir": "/srv/log"},
