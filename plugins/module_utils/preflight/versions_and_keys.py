@@ -281,8 +281,8 @@ def check_replication(world: World) -> Iterator[Problem]:
 def _racks(cluster: Cluster, level: str) -> Iterator[Problem]:
     """Racks of some brokers only; what the brokers run with until a roll has brought all of them is no matter.
 
-    An error only in a deployment, which may add brokers and topics: other runs replace, empty or upgrade brokers of a cluster
-    that has run so, and moves that need racks are refused by themselves.
+    An error only in a deployment, which may add brokers and topics: other runs replace, empty or upgrade brokers
+    of a cluster that has run so, and moves that need racks are refused by themselves.
     """
     without = [each.name for each in cluster.staying_brokers if not each.text("kafka_rack")]
     if without and len(without) < len(cluster.staying_brokers):

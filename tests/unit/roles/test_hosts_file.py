@@ -15,7 +15,11 @@ TEMPLATE = ROOT / "roles/host_baseline/templates/hosts.j2"
 
 def test_all_members_with_an_address_have_a_line():
     variables = {
-        "groups": {"kafka": ["kafka-1"], "zookeeper": ["zk-1"], "controllers": ["c-1", "kafka-1", "x"]},
+        "groups": {
+            "kafka": ["kafka-1"],
+            "zookeeper": ["zk-1"],
+            "controllers": ["c-1", "kafka-1", "x"],
+        },
         "hostvars": {
             "kafka-1": {"kafka_address": "192.0.2.1", "ansible_host": "203.0.113.1"},
             "zk-1": {"ansible_host": "192.0.2.2"},

@@ -225,9 +225,8 @@ def test_what_stops_behind_a_gate_asks_once_more(role, name, last):
 def test_a_broker_that_ends_at_each_start_is_stopped_without_a_process_to_ask_for():
     tasks = yaml.safe_load((ROLES / "kafka" / "tasks" / "stop_gated.yml").read_text())
     conditions = {
-        task.get("ansible.builtin.include_tasks") or task["ansible.builtin.import_tasks"]: task.get(
-            "when"
-        )
+        task.get("ansible.builtin.include_tasks")
+        or task["ansible.builtin.import_tasks"]: task.get("when")
         for task in tasks
     }
     assert conditions == {
