@@ -290,23 +290,27 @@ class ReadingClient(OffsetsClient):
 
     def fetch_replica_bytes(
         self, broker: int, keys: Iterable[Key], places: Sequence[Tuple[str, int]] = ()
-    ) -> Dict[Key, int]:
+    ) -> Optional[Dict[Key, int]]:
         """Partition to the bytes of its replica on this broker, in one request; `places` as of `fetch_quorum`.
 
-        Empty where it does not answer, or not to this user.
+        Without those that are in a failed directory. None where it does not answer, or not to this user.
         """
         wanted: Dict[str, List[int]] = {}
         for name, number in keys:
             wanted.setdefault(name, []).append(number)
+
+        def call(admin: Any) -> Optional[Dict[Key, int]]:
+            answers = admin.describe_log_dirs(wanted, [broker])
+            # A broker names all its directories, also those that have failed; to whom it may not, none.
+            told = any(each.get("results") or each.get("log_dirs") for each in answers)
+            return dict(sizes_of(answers)) if told else None
+
         try:
             return self._asked_otherwise(
-                "describing log directories",
-                "describe_log_dirs",
-                places,
-                lambda admin: dict(sizes_of(admin.describe_log_dirs(wanted, [broker]))),
+                "describing log directories", "describe_log_dirs", places, call
             )
         except AdminError:
-            return {}
+            return None
 
     def _asked_otherwise(
         self,

@@ -26,7 +26,7 @@ registered, and in no ISR together with another broker). Nothing of the cluster 
 back, and nothing that it has to catch up with. Others have lost only a part: the replicas in a log directory
 that has failed follow nobody until the broker restarts. One that merely catches up looks the same. Where it may
 be what brings a partition back to its minimum (`behind`), it is looked whether its replicas grow
-(`Growth`), and it is waited for as long as they do.
+(`Growth`), and it is waited for as long as they do, or as it does not say so.
 """
 
 from __future__ import annotations
@@ -74,6 +74,8 @@ ONE_TOPIC = "topic:"
 OFFLINE = " offline: "
 MOVED = " being reassigned: "
 PASSING = " without a spare replica, not for long yet: "
+MAYBE = "may be copying them"
+UNSAID = "does not say whether it copies them"
 NO_BROKER = "it is a controller and no broker"
 # So many partitions are named in a message, and so many topics in an option to copy.
 SHOWN = 10
@@ -360,34 +362,49 @@ class Growth:
     """Whether a broker copies what it lacks: by the bytes of its replicas that are not in sync, over a while.
 
     Kafka tells nobody how far such a replica is. Its size does not grow with a wrong password, certificate or
-    listener, since it gets nothing, and in a log directory that has failed it has none.
+    listener, since it gets nothing, and in a log directory that has failed it has none. A broker that works and does
+    not answer is busy, perhaps with just that: it is waited for.
     """
 
     def __init__(self, seconds: float = GROWTH_SECONDS):
         self.seconds = seconds
+        self._forget()
+
+    def _forget(self) -> None:
         self._known: Dict[Tuple[str, int], int] = {}
         self._asked: Optional[float] = None
         self._grew: Optional[float] = None
-        self._seen = False
+        self._does = MAYBE
 
     def is_due(self, now: float) -> bool:
         """Whether the broker is to be asked again."""
         return self._asked is None or now - self._asked >= SIZES_SECONDS
 
-    def note(self, sizes: Mapping[Tuple[str, int], int], now: float) -> None:
-        """Note bytes by partition, as the broker tells them; none where it does not answer."""
-        if any(size > self._known.get(key, size) for key, size in sizes.items()):
-            self._grew, self._seen = now, True
-        self._grew = now if self._grew is None else self._grew
+    def note(
+        self, sizes: Optional[Mapping[Tuple[str, int], int]], now: float, sick: bool = False
+    ) -> None:
+        """Note bytes by partition, as the broker tells them; None where it does not answer. `sick`: it is in sync with
+        nobody, and may not answer since it lets nobody in.
+        """
         self._asked = now
+        self._grew = now if self._grew is None else self._grew
+        if sizes is None:
+            if not sick:
+                self._grew, self._does = now, UNSAID
+            return
+        if any(size > self._known.get(key, size) for key, size in sizes.items()):
+            self._grew, self._does = now, "copies them"
+        elif self._does == UNSAID:
+            self._does = MAYBE
         self._known.update(sizes)
 
     def of(self, verdict: Verdict, now: float) -> Verdict:
         """The verdict of one more look: it waits while something grows, and until that can be told."""
-        if not verdict.behind or self._grew is None or now - self._grew >= self.seconds:
+        if not verdict.behind:
+            self._forget()  # what falls behind later has its own time
+        if self._grew is None or now - self._grew >= self.seconds:
             return verdict
-        does = "copies them" if self._seen else "may be copying them"
-        told = f"{_count(verdict.behind)} below {MIN_INSYNC} in sync, and broker {verdict.broker} {does}"
+        told = f"{_count(verdict.behind)} below {MIN_INSYNC} in sync, and broker {verdict.broker} {self._does}"
         return also_for(verdict, [f"{told}: {_some(verdict.behind)}"])
 
 
@@ -463,6 +480,12 @@ def waited_in_vain(verdict: Verdict, seconds: float, reasons: Sequence[str]) -> 
         remedy += (
             "; if topics with too few replicas are made all the time, accept that they may be"
             f" unavailable: add `{OPTION}{EVERYTHING}`"
+        )
+    if any(UNSAID in reason for reason in reasons):
+        topics = {name for name, _number, _why in verdict.behind}
+        remedy += (
+            "; see that the user has Describe on the cluster, or no broker says it; if this one is not to be waited"
+            f" for, add `{option(topics)}`"
         )
     if verdict.consent:
         remedy += (

@@ -446,7 +446,7 @@ class Gatekeeper:
             if found.behind and self._seen and growth.is_due(clock()):
                 keys = [(name, number) for name, number, _why in found.behind]
                 sizes = client.fetch_replica_bytes(broker, keys, self._places(self._seen))
-                growth.note(sizes, clock())
+                growth.note(sizes, clock(), bool(found.mending))
             found = growth.of(found, clock())
             last[:] = [found]
             return found

@@ -540,3 +540,46 @@ def test_failures_of_all_lanes_come_together_and_their_requests_are_counted(monk
 def test_a_coordinator_that_is_not_there_yet_is_asked_again(name):
     assert passing(client_kafka.KafkaError(getattr(client_kafka.KafkaError, name)))
     assert not passing(client_kafka.KafkaError(client_kafka.KafkaError.GROUP_AUTHORIZATION_FAILED))
+
+
+class LogDirs:
+    """kafka-python's client of one answer to DescribeLogDirs: the directories, or an error."""
+
+    def __init__(self, answer):
+        self.answer = answer
+
+    def describe_log_dirs(self, _wanted, brokers):
+        if isinstance(self.answer, Exception):
+            raise self.answer
+        return [{"broker": brokers[0], "log_dirs": self.answer}]
+
+    def close(self):
+        pass
+
+
+@pytest.mark.parametrize(
+    "answer, sizes",
+    [
+        (
+            [
+                {"error_code": 56, "topics": []},
+                {
+                    "error_code": 0,
+                    "topics": [
+                        {"name": "t", "partitions": [{"partition_index": 1, "partition_size": 7}]}
+                    ],
+                },
+            ],
+            {("t", 1): 7},
+        ),
+        # the replica is in the directory that has failed
+        ([{"error_code": 56, "topics": []}], {}),
+        # before version 3 of the answer, who may not ask is told of no directory
+        ([], None),
+        (OSError("timed out"), None),
+    ],
+)
+def test_no_size_is_something_else_than_no_answer(answer, sizes):
+    client = client_kafka.KafkaClient(Connection(HERE))
+    client._kafka_python = LogDirs(answer)
+    assert client.fetch_replica_bytes(1, [("t", 1)]) == sizes

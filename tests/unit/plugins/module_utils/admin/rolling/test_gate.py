@@ -666,7 +666,8 @@ def test_a_broker_that_copies_what_lacks_replicas_is_not_taken_for_sick():
         (lambda now: {KEY: 500}, 10),
         # retention goes on deleting
         (lambda now: {KEY: 500 - int(now)}, 10),
-        # it does not answer
+        # it lets nobody in, or has the replicas in a directory that has failed
+        (lambda now: None, 10),
         (lambda now: {}, 10),
         # it copies for a while, with gaps, and then no more: somebody has changed its password
         (lambda now: {KEY: min(int(now) // 8, 2)}, 26),
@@ -678,6 +679,34 @@ def test_a_broker_of_which_nothing_grows_is_mended(sizes, seconds):
     world.sizes = sizes
     passed = world.wait(broker=2, quiet=3)
     assert passed.verdict.mending and seconds + 3 <= passed.waited_seconds < seconds + 5
+
+
+# Broker 3 is in sync for t1.
+PARTLY = cluster(((1, 2, 3), (1,)), FINE)
+
+
+def test_a_broker_that_works_and_does_not_answer_is_waited_for():
+    """It has so much to copy that it answers late: nobody knows that it copies nothing."""
+    world = World((0, PARTLY))
+    world.sizes = lambda now: None if now < 20 else {KEY: 5}
+    passed = world.wait(broker=3)
+    assert 29 <= passed.waited_seconds <= 32
+    assert any("broker 3 does not say whether it copies them: t0-0" in each for each in world.log)
+    assert any("broker 3 may be copying them" in each for each in world.log)
+    silent = World((0, PARTLY))
+    silent.sizes = lambda now: None
+    with pytest.raises(AdminError) as caught:
+        silent.wait(broker=3)
+    said = str(caught.value)
+    assert "Describe on the cluster" in said and "add `-e kafka_accept_unavailable=t0`" in said
+    assert silent.wait(broker=3, accepted=["t0"]).verdict.verdict == GO
+
+
+def test_what_falls_behind_again_has_its_own_time():
+    """What was once too slow says nothing of what the broker lacks half a minute later."""
+    world = World((0, PARTLY), (5, cluster(FINE, FINE)), (12, PARTLY))
+    world.sizes = lambda now: {KEY: 5}
+    assert 31 <= world.wait(broker=3, quiet=9).waited_seconds <= 33
 
 
 @pytest.mark.parametrize("lost", [((1, 3), (1,)), ((1, 2, 3), (1, 2))])
