@@ -13,9 +13,12 @@ from flow.prepare import leadership, surroundings
 from flow.prepare.cluster import Cluster
 from flow.prepare.leadership import Change, Watch
 from flow.present import settings
-from flow.record import timing
+from flow.record import files, timing
+from flow.record.ledger import Attempt
 from flow.record.partition import Partition
 from flow.write import pacing, produce
+from flow.write.ending import ending
+from flow.write.notes import end_of, notes_of
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -243,16 +246,39 @@ def test_a_run_for_a_while_tells_latencies_and_who_led(spark, cluster, tmp_path)
     assert (tmp_path / "verdict.junit.xml").read_text().startswith("<?xml")
 
 
-@pytest.mark.parametrize(
-    ("repeated", "end", "waits"),
-    [(False, None, True), (False, 50, True), (True, None, True), (True, 50, False)],
-)
-def test_a_repeated_attempt_hurries_when_all_others_end(repeated, end, waits):
-    """It has begun with the first record again, hours behind them."""
+def hurries(**settings):
+    """Whether a produce task waits for nothing, of a run that nobody has told to end."""
     waited = []
-    pace = SimpleNamespace(sent=lambda *_more: None, left=lambda _now: 0.01 * (not waited))
-    task = SimpleNamespace(
-        _pace=pace, _settings={"repeated": repeated}, _end=end, _listen=waited.append
-    )
-    produce._Task._keep_the_rate(task, [(0, range(9))])
-    assert bool(waited) is waits
+    task = produce._Task.__new__(produce._Task)
+    task._pace = SimpleNamespace(sent=lambda *_more: None, left=lambda _now: 0.01 * (not waited))
+    task._settings, task._end, task._listen = settings, settings.pop("end", None), waited.append
+    task._keep_the_rate([(0, range(9))])
+    return not waited
+
+
+@pytest.mark.parametrize(
+    ("repeated", "end", "hurrying"),
+    [(False, None, False), (False, 50, False), (True, None, False), (True, 50, True)],
+)
+def test_a_repeated_attempt_hurries_when_all_others_end(repeated, end, hurrying):
+    """It has begun with the first record again, hours behind them."""
+    assert hurries(repeated=repeated, end=end) is hurrying
+
+
+def test_a_repeated_attempt_hurries_when_the_time_is_over(tmp_path):
+    """The others are at the end of the plan then, so that nobody is told to end."""
+    files.new_ledger(str(tmp_path))
+    options = SimpleNamespace(ledger=str(tmp_path), until="", duration=0.1, beside=0, rate=100.0)
+    plan = SimpleNamespace(records=1000, partitions=10)
+    directory = str(tmp_path / files.ATTEMPTS)
+    fastest = Attempt(0, 1, False, {0: 100}, run_id="aa" * 8, position=99)
+    notes_of({"directory": directory}).save(fastest)
+    with ending(options, plan) as early:
+        ends_at = early.ends_at()
+        assert not hurries(repeated=True, ends_at=ends_at + 60)
+        early._watcher.join(20)
+    assert end_of(str(tmp_path)) is None and early.records() == 1000
+    assert hurries(repeated=True, ends_at=ends_at)
+    assert not hurries(repeated=False, ends_at=ends_at)
+    options.duration = 0
+    assert ending(options, plan).ends_at() == float("inf")

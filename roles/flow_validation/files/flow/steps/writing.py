@@ -75,7 +75,7 @@ def write_records(run: Run, options, watch: Stopwatch) -> tuple:
         looking,
         _relaying(spark, options.ledger) as relay,
     ):
-        task.update(relay)
+        task.update(relay, ends_at=early.ends_at())
         failed, ended = "none began; run it again", []
         numbers = spark.sparkContext.parallelize(range(plan.producers), plan.producers)
         try:

@@ -9,6 +9,7 @@ each partition has as many records as any other, and the run is judged like one 
 from __future__ import annotations
 
 import argparse
+import math
 import os
 import threading
 import time
@@ -55,6 +56,12 @@ class ending:
         if self._watcher.is_alive():
             self._watcher.join()
 
+    def ends_at(self) -> float:
+        """When the time is over, as time.time() tells it everywhere; infinity without --duration."""
+        if not self._options.duration:
+            return math.inf
+        return time.time() + self._began + self._options.duration - time.monotonic()
+
     def records(self) -> int:
         """How many records the run has: those of the command line, or fewer if it was ended."""
         end = end_of(self._options.ledger)
@@ -78,7 +85,8 @@ class ending:
         plan, rate = self._plan, self._options.rate
         attempts = files.load_attempts(self._options.ledger, parts=False)
         position = max((each.position for each in attempts), default=0)
-        # the whole plan must be beyond it: partitions may differ by one record there
+        # The whole plan must be beyond it: partitions may differ by one record there. When a duration is over, the
+        # fastest task is mostly at the end of the plan, and nothing is to be told.
         most = plan.records // plan.partitions
         if position + rate / plan.partitions * AHEAD_SECONDS < most:
             end = end_position(position, rate, plan.partitions, most)

@@ -8,6 +8,7 @@ Runs inside Spark's Python workers, so it touches Kafka and the attempt's own no
 
 from __future__ import annotations
 
+import math
 import re
 import time
 from typing import Callable, Optional
@@ -42,7 +43,8 @@ def produce(settings: dict, producer_number: int, attempt_number: int) -> Attemp
     transaction; 0: no transactions), transaction_timeout (seconds), directory (for the attempts'
     files) or relay (see write.notes), files (setting of the client -> text of what it names, on
     another machine), rate (records a second of this task, 0: as fast as it goes), repeated (whether an earlier
-    attempt at the task has failed). With a rate the run may be ended early, by the file END.
+    attempt at the task has failed), ends_at (when the time of the run is over, of time.time()). With
+    a rate the run may be ended early, by the file END.
     The file is written before the first record, so that an attempt that is killed is known to have
     run; whatever it sent since its last save is unknown, not phantom.
     """
@@ -134,11 +136,15 @@ class _Task:
         """Wait until the next records may be sent behind these. A repeated attempt begins with the first record again:
         when all others end, it goes on as fast as it can, or the run would last so much longer.
         """
-        if self._pace is None or (self._settings.get("repeated") and self._end is not None):
+        if self._pace is None or (self._settings.get("repeated") and self._is_over()):
             return
         self._pace.sent(sum(len(s) for _p, s in turns), time.monotonic())
         while (left := self._pace.left(time.monotonic())) > 0:
             self._listen(min(left, 0.05))
+
+    def _is_over(self) -> bool:
+        # Nobody writes END where the time is over and the others are through their plan.
+        return self._end is not None or time.time() >= self._settings.get("ends_at", math.inf)
 
     def _learn_epoch(self, statistics: str) -> None:
         """librdkafka's stats_cb."""
