@@ -9,7 +9,7 @@ import re
 import pytest
 import yaml
 from ansible.parsing.dataloader import DataLoader
-from ansible.template import Templar
+from ansible.template import Templar, trust_as_template
 
 from tests.support.role_variables import FACTS, ROLES, evaluated, refusal
 
@@ -276,6 +276,37 @@ def test_what_a_killed_drill_has_stopped_starts_before_the_cluster_is_refused_fo
     }
     tasks = (ROLES / "kafka/tasks/drill_mend.yml").read_text(encoding="utf-8")
     assert tasks.index("include_tasks: start.yml") < tasks.index("include_tasks: drill_whole.yml")
+
+
+@pytest.mark.parametrize(
+    "host, notes, gives",
+    [
+        ("a", {"b": "leader_killed"}, True),
+        ("b", {"b": "leader_killed"}, False),
+        ("a", {}, False),
+        # of another cluster of the inventory
+        ("a", {"c": "leader_killed"}, False),
+    ],
+)
+def test_leadership_that_a_killed_drill_has_moved_is_given_back(host, notes, gives):
+    """Once all are in sync, and before a drill remembers who led otherwise."""
+    path = ROLES / "kafka/tasks/drill_mend.yml"
+    *_others, whole, task = yaml.safe_load(path.read_text(encoding="utf-8"))
+    assert "drill_whole" in str(whole) and task["ansible.builtin.include_tasks"] == "elect.yml"
+    assert "vars" not in task, "nobody keeps a leader"
+    told = {each: {"__kafka_drill_note": {"note": notes.get(each, "")}} for each in "ac"}
+    given = {
+        "inventory_hostname": host,
+        "__kafka_drill_first": "a",
+        "__kafka_members": ["a", "b"],
+        "hostvars": {**told, "b": {}},
+    }
+    if "b" in notes:
+        given["hostvars"]["b"] = {"__kafka_drill_note": {"note": notes["b"]}}
+    conditions = [f"{{{{ {each} }}}}" for each in task["when"]]
+    templar = Templar(loader=DataLoader(), variables=given)
+    found = [templar.template(trust_as_template(each)) for each in conditions]
+    assert all(found) is gives
 
 
 @pytest.mark.parametrize("role", ["kafka", "zookeeper"])
