@@ -61,6 +61,7 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.judgement i
 from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.observed import (
     Seen,
     below_min_isr,
+    committed_elsewhere,
     coordinated,
     lacking,
     longest_since,
@@ -190,7 +191,9 @@ def _watch(
             if asked.changes:
                 prepare_leaders(connection, asked.topic, asked.assignment)
             wait_until(
-                lambda: _over(asked, alive, lambda: _say(asked, ticker, watch, changes, meanwhile)),
+                lambda: _over(
+                    asked, alive, lambda: _say(asked, ticker, watch, changes, readers[0], meanwhile)
+                ),
                 asked.seconds,
                 poll_seconds=SAY_SECONDS,
             )
@@ -386,12 +389,14 @@ def _say(
     ticker: Ticker,
     watch: Watch,
     changes: Changes,
+    reader: Reader,
     meanwhile: Optional[Meanwhile] = None,
 ) -> None:
     """Write how far it is: `away` counts sends that were answered since the ISR is not full.
 
     With `meanwhile`, since its group has read, too: there shall be refusals afterwards. `shrank` stays true: a
-    broker may be back before anybody looks; `elected`: whether another controller was.
+    broker may be back before anybody looks; `elected`: whether another controller was; `committed`: whether the first
+    group has under another coordinator.
     """
     everybody = set(asked.assignment[0])
     last = watch.moments[-1] if watch.moments else None
@@ -408,6 +413,7 @@ def _say(
         "full": full,
         "shrank": shrank,
         "elected": len(controllers) > 1,
+        "committed": committed_elsewhere(list(watch.coordinators), list(reader.committed_ms)),
         "lacking": lacking(bool(watch.looked_ms), full),
     }
     if asked.changes:

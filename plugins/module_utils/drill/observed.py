@@ -226,6 +226,12 @@ def coordinated(changes: Sequence[Coordinated], committed_ms: Iterable[int]) -> 
     ]
 
 
+def committed_elsewhere(changes: Sequence[Coordinated], committed_ms: Iterable[int]) -> bool:
+    """Whether the group has committed while another broker coordinated it than the one that did at first."""
+    found = coordinated(changes, committed_ms)
+    return any(commits and who not in (None, found[0][1]) for _at, who, *_how, commits in found)
+
+
 def handed_over_ms(
     partitions: Iterable[int], places: Sequence[Tuple[int, int]], since_ms: int
 ) -> Optional[int]:

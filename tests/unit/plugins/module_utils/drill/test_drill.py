@@ -39,6 +39,7 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.observed im
     Seen,
     below_min_isr,
     clock_ahead_ms,
+    committed_elsewhere,
     coordinated,
     course,
     group_seen,
@@ -758,7 +759,7 @@ def coordinated_by(others, replicas=3):
     """Spoil who has coordinated the group: broker 4 after the fault, (when, in sync, commits) of each change."""
     found = [[50, HIT, replicas, [HIT, 4], 3], [150, None, replicas, [HIT, 4], 0]]
     found += [[at_ms, 4, replicas, in_sync, commits] for at_ms, in_sync, commits in others]
-    return numbers(coordinators=[*found, [20000, HIT, replicas, [HIT, 4], 9]])
+    return numbers(coordinators=[*found, [30000, HIT, replicas, [HIT, 4], 9]])
 
 
 def below(**spoiled):
@@ -831,8 +832,8 @@ WRONG = [
     # as min ISR 2 of two replicas has it: the next commit comes when the lost one is in sync again
     (
         "coordinator_lost",
-        coordinated_by(others=[(200, [4], 0), (12700, [HIT, 4], 40)], replicas=2),
-        "while its coordinator was away, for 12.5 s with 1 of 2 replicas of its offsets in sync",
+        coordinated_by(others=[(200, [4], 0), (20700, [HIT, 4], 40)], replicas=2),
+        "while its coordinator was away, for 20.5 s with 1 of 2 replicas of its offsets in sync",
     ),
     ("consumer_killed", lambda seen: replace(seen, pause_ms=None), "never had all"),
     (
@@ -899,6 +900,8 @@ def test_what_is_not_as_expected_is_named(name, spoil, told):
         [(200, [4], 1), (12700, [HIT, 4], 0)],
         # it was back before the group had found the other one
         [(200, [4], 0), (9700, [HIT, 4], 1)],
+        # a fail-over by the session, and a machine that is busy
+        [(18200, [4], 0), (29700, [HIT, 4], 1)],
         [(200, [HIT, 4], 1)],
     ],
 )
@@ -920,6 +923,18 @@ def test_commits_are_counted_for_whom_they_were_made_under():
         [200, 4, 3, [4], 2],
     ]
     assert coordinated([], [1]) == []
+
+
+@pytest.mark.parametrize(
+    "committed, elsewhere",
+    [([], False), ([60, 140], False), ([60, 180], False), ([60, 250], True), ([60, 350], False)],
+)
+def test_a_commit_under_another_coordinator_is_told_while_it_lasts(committed, elsewhere):
+    """The playbook waits for it before it gives leadership back."""
+    every = frozenset({1, 4})
+    who = [(50, 1, 2, every), (150, None, 2, every), (200, 4, 2, every), (300, 1, 2, every)]
+    assert committed_elsewhere(who, committed) is elsewhere
+    assert not committed_elsewhere([], committed)
 
 
 @pytest.mark.parametrize("name", ["leader_killed", "zookeeper_quorum", "coordinator_lost"])
