@@ -330,8 +330,10 @@ def test_a_java_that_does_not_answer_is_told(raised, told):
 
     java = SimpleNamespace(util=SimpleNamespace(Properties=properties))
     spark = SimpleNamespace(_jvm=SimpleNamespace(java=java))
-    with pytest.raises(CannotRun, match=told):
+    with pytest.raises(CannotRun, match=told) as caught:
         java_admin.Reassigning(spark, "h:1", {}, 1).move("t", {})
+    # by which the role would know that no broker answers
+    assert "refused" not in str(caught.value)
 
 
 @pytest.mark.parametrize(

@@ -49,10 +49,10 @@ def _java(spark, servers: str, client: dict) -> Iterator[tuple]:
     except Py4JError as error:
         cause = getattr(error, "java_exception", None)
         raise CannotRun(stack_trace.first_line(str(cause or error))) from error
-    except (
-        OSError
-    ) as error:  # nobody is there to connect to, of which Py4J makes nothing of its own
-        raise CannotRun(f"Spark's Java is gone ({error})") from error
+    except OSError as error:
+        # Nobody is there to connect to, of which Py4J makes nothing of its own. Its words are those of a broker that is
+        # gone, for which the role would send to the brokers.
+        raise CannotRun(f"Spark's Java is gone: {stack_trace.JAVA_GONE}") from error
 
 
 @contextmanager
