@@ -253,6 +253,15 @@ def test_the_job_that_makes_the_pages_is_there_when_they_are_made():
     copy, index = block["block"][-2:]
     assert copy["register"] == "__flow_validation_copy" and "index.yml" in str(index)
     assert copy["when"] == "not __flow_validation_here" and block["always"]
+    # a full disk there neither keeps the lock nor takes the table away
+    (told,) = block["rescue"]
+    assert "__flow_validation_unpaged" in str(told["ansible.builtin.debug"])
+    given = {
+        "flow_validation_benchmark_file": "/r/x.json",
+        "ansible_failed_result": {"msg": "full"},
+    }
+    said = evaluated("flow_validation", "__flow_validation_unpaged", given)
+    assert "no page" in said and "/r/x.json: full. The next run tries again" in said
 
 
 @pytest.mark.parametrize("name", ["drill", "benchmark"])
