@@ -158,6 +158,24 @@ def test_nothing_that_spark_has_sorted_stays(killed, tmp_path):
         ({}, {}, "# x\nspark.local.dir  /d\n", ["/d"]),
         ({"spark.driver.extraJavaOptions": "-Dx=y -Djava.io.tmpdir=/j"}, {}, "", ["/j"]),
         ({}, {"SPARK_SUBMIT_OPTS": "-Djava.io.tmpdir=/j"}, "", ["/j"]),
+        # as java.util.Properties reads it
+        ({}, {}, "spark.local.dir /d\nspark.local.dir=/f\n", ["/f"]),
+        ({}, {"PYSPARK_SUBMIT_ARGS": "--conf spark.local.dir=/big pyspark-shell"}, "", []),
+        (
+            {},
+            {"PYSPARK_SUBMIT_ARGS": "--driver-java-options -Djava.io.tmpdir=/big pyspark-shell"},
+            "",
+            [],
+        ),
+        (
+            {},
+            {
+                "PYSPARK_SUBMIT_ARGS": "--conf spark.local.dir=/b pyspark-shell",
+                "SPARK_LOCAL_DIRS": "/e",
+            },
+            "",
+            ["/e"],
+        ),
     ],
 )
 def test_spark_sorts_where_it_would_by_itself(
@@ -166,6 +184,29 @@ def test_spark_sorts_where_it_would_by_itself(
     monkeypatch.setenv("SPARK_CONF_DIR", str(tmp_path))
     (tmp_path / "spark-defaults.conf").write_text(defaults)
     assert jvm.scratch_places(given, environment) == places
+
+
+@pytest.mark.parametrize("form", ["--properties-file {}", "--properties-file={}"])
+def test_a_file_of_settings_that_a_person_gives_spark_submit_counts(form, tmp_path, monkeypatch):
+    """It reads only the last one that it is given, which is ours; and then not its own defaults."""
+    theirs, ours = tmp_path / "their own", tmp_path / "ours"
+    theirs.write_text("spark.local.dir /theirs")
+    (tmp_path / "spark-defaults.conf").write_text("spark.local.dir /defaults")
+    arguments = f"--name x {form.format(repr(str(theirs)))} pyspark-shell"
+    monkeypatch.setenv("SPARK_CONF_DIR", str(tmp_path))
+    monkeypatch.setenv("PYSPARK_SUBMIT_ARGS", arguments)
+    assert jvm.scratch_places({}, {"PYSPARK_SUBMIT_ARGS": arguments}) == ["/theirs"]
+    called = shlex.split(jvm._with_settings({"a": "b"}, str(ours)))
+    assert called == ["--name", "x", "--properties-file", str(ours), "pyspark-shell"]
+    assert ours.read_text() == "spark.local.dir /theirs\n\na=b\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "rest"), [("", []), ("pyspark-shell", ["pyspark-shell"]), ("--properties-file", [])]
+)
+def test_without_such_a_file_the_defaults_count(text, rest, tmp_path, monkeypatch):
+    monkeypatch.setenv("SPARK_CONF_DIR", str(tmp_path))
+    assert jvm._submitted(text) == (rest, b"")
 
 
 @pytest.mark.soak

@@ -74,6 +74,7 @@ exec {java} "$@"
 # Of the environment, what may name files to Spark's JVM.
 _NAMING_FILES = ("JAVA_TOOL_OPTIONS", "SPARK_CONF_DIR", "SPARK_LOCAL_DIRS", "SPARK_SUBMIT_OPTS")
 _SUBMIT = "PYSPARK_SUBMIT_ARGS"  # what PySpark calls spark-submit with
+_PROPERTIES = "--properties-file"
 _SCRATCH = "SPARK_LOCAL_DIRS"
 _ARTIFACTS = "artifacts"  # Spark's name for what it makes where it is started
 _END_SECONDS = 15  # for the JVM's end
@@ -151,15 +152,21 @@ def names_relative_path(settings: dict, environment: Mapping[str, str]) -> bool:
 
 
 def scratch_places(given: dict, environment: Mapping[str, str]) -> list:
-    """Where Spark keeps what it sorts, by a person's settings; as Spark itself decides it."""
+    """Where Spark keeps what it sorts, by a person's settings; as Spark itself decides it. None where the arguments of
+    spark-submit say it: Spark knows best then.
+    """
+    submit = environment.get(_SUBMIT, "")
+    if not environment.get(_SCRATCH) and re.search(r"spark\.local\.dir|java\.io\.tmpdir", submit):
+        return []
     options = [given.get("spark.driver.extraJavaOptions", "")]
     options += [environment.get(name, "") for name in ("JAVA_TOOL_OPTIONS", "SPARK_SUBMIT_OPTS")]
     of_java = re.search(r"-Djava\.io\.tmpdir=(\S+)", " ".join(options))
-    by_default = re.search(rb"(?m)^\s*spark\.local\.dir[\s=:]+(\S+)", _defaults())
+    _others, defaults = _submitted(submit)
+    by_default = re.findall(rb"(?m)^\s*spark\.local\.dir[\s=:]+(\S+)", defaults)
     told = (
         environment.get(_SCRATCH)
         or given.get("spark.local.dir")
-        or (by_default and os.fsdecode(by_default[1]))
+        or (by_default and os.fsdecode(by_default[-1]))  # as Java reads it
         or (of_java[1] if of_java else "/tmp")
     )
     return [os.path.abspath(place.strip()) for place in told.split(",") if place.strip()]
@@ -196,10 +203,10 @@ def _with_settings(settings: dict, path: str) -> str:
     """What spark-submit is to be called with, so that it has these settings: by this file, private to this user.
     PySpark itself would put each of them on the command line, where every user of the machine sees them.
     """
-    arguments = shlex.split(os.environ.get(_SUBMIT, "pyspark-shell"))
-    there = [*arguments[:-1], "--properties-file", path, *arguments[-1:]]
+    arguments, defaults = _submitted(os.environ.get(_SUBMIT, "pyspark-shell"))
+    there = [*arguments[:-1], _PROPERTIES, path, *arguments[-1:]]
     with open(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600), "wb") as file:
-        file.write(_defaults() + properties(settings).encode("ascii"))
+        file.write(defaults + properties(settings).encode("ascii"))
     return shlex.join(there)
 
 
@@ -216,6 +223,21 @@ def _environment(told: Mapping[str, str]) -> Iterator[None]:
                 del os.environ[name]
             else:
                 os.environ[name] = value
+
+
+def _submitted(text: str) -> tuple:
+    """(arguments of spark-submit without a file of settings, what that file says): spark-submit reads only the last one
+    that it is given. Without one, what Spark's own says.
+    """
+    arguments, path = [], ""
+    words = iter(shlex.split(text))
+    for word in words:
+        name, equals, value = word.partition("=")
+        if name == _PROPERTIES:
+            path = value if equals else next(words, "")
+        else:
+            arguments.append(word)
+    return arguments, Path(path).read_bytes() + b"\n\n" if path else _defaults()
 
 
 def _defaults() -> bytes:
