@@ -121,6 +121,7 @@ def keep_guard(
 
     While another run has taken over, nothing is done; it may end, or fail, without having thought of this instance.
     Where it decides that the instance stays away, it removes the note. Otherwise that goes when the instance runs.
+    It has no limit of time: one that cannot be seen from here may be about to replace what is on this host.
     """
     path = os.path.join(guarded.state_dir, NOTE)
     begun = clock()
