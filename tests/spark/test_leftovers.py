@@ -355,15 +355,17 @@ def test_what_a_newer_version_has_written_stays(tmp_path, topic):
 
 def test_the_directory_of_a_killed_run_goes_with_the_next_one(tmp_path, monkeypatch):
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    for name in ("killed", "held", "older-release"):
+    for name in ("killed", "held", "older-release", "empty"):
         (tmp_path / f"kafkaops-flow-{name}").mkdir()
+    (tmp_path / "kafkaops-flow-older-release" / "flow.zip").touch()
     for name in ("killed", "held"):
         (tmp_path / f"kafkaops-flow-{name}" / session.IN_USE).write_text("")
     (tmp_path / "kafkaops-flow-link").symlink_to(tmp_path / "kafkaops-flow-killed")
     with open(tmp_path / "kafkaops-flow-held" / session.IN_USE, "r+", encoding="ascii") as held:
         fcntl.flock(held, fcntl.LOCK_EX)
         with session.work_directory():
-            assert (tmp_path / "kafkaops-flow-killed").is_dir(), "it is young"
+            for name in ("killed", "empty"):
+                assert (tmp_path / f"kafkaops-flow-{name}").is_dir(), "it is young"
         with session.work_directory(lambda: time.time() + session.YOUNG_SECONDS + 1) as mine:
             there = {each.name for each in tmp_path.iterdir()}
     kept_ones = {f"kafkaops-flow-{name}" for name in ("held", "older-release", "link")}

@@ -3,10 +3,12 @@
 """The brokers' disks are asked before a large run writes."""
 
 import shutil
+from types import SimpleNamespace
 
 import pytest
 from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient
+from flow.engine import session
 from flow.messages.failure import CannotRun
 from flow.prepare import room
 
@@ -43,6 +45,23 @@ def test_what_a_disk_gets_must_fit(usable, partitions, records, said):
 )
 def test_what_is_sorted_must_fit(wanted, free, short):
     assert bool(room.sorting_shortage("it", wanted, free)) == short
+
+
+@pytest.mark.parametrize(
+    ("place", "named"),
+    [(f"/big/{session.WORK}x", "/big"), (f"/big/{session.WORK}x/below", None), ("/big", None)],
+)
+def test_a_directory_that_goes_with_the_run_is_not_named(place, named, monkeypatch):
+    """The job gives Spark one of its own below what a person has given."""
+    monkeypatch.setattr(room.shutil, "disk_usage", lambda where: SimpleNamespace(free=len(where)))
+    java = SimpleNamespace(Utils=SimpleNamespace(getConfiguredLocalDirs=lambda _conf: [place]))
+    jvm = SimpleNamespace(
+        org=SimpleNamespace(apache=SimpleNamespace(spark=SimpleNamespace(util=java)))
+    )
+    scala = SimpleNamespace(sc=lambda: SimpleNamespace(conf=lambda: None))
+    context = SimpleNamespace(master="local[2]", _jsc=scala, _jvm=jvm)
+    found = room._spark_directories(SimpleNamespace(sparkContext=context))
+    assert found == {named or place: len(place)}
 
 
 def test_records_in_doubt_that_do_not_fit_are_not_named_and_the_ledger_stays(

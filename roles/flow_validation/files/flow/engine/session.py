@@ -336,9 +336,17 @@ def _private(place: str, now: Callable[[], float] = time.time) -> Iterator[str]:
 
 
 def _sweep(path: Path, now: float) -> None:
-    """Remove a directory of this user that nobody holds; one without a lock may be of an older release."""
-    told, lock = path.lstat(), (path / IN_USE).lstat()
+    """Remove a directory of this user that nobody holds; one without a lock only if it is empty: whoever made it was
+    killed before he held it. Else it may be of an older release.
+    """
+    told = path.lstat()
     if not stat.S_ISDIR(told.st_mode) or told.st_uid != os.getuid():
+        return
+    try:
+        lock = (path / IN_USE).lstat()
+    except FileNotFoundError:
+        if now - told.st_mtime > YOUNG_SECONDS:
+            path.rmdir()
         return
     if now - lock.st_mtime > YOUNG_SECONDS:
         with open(path / IN_USE, "r+", encoding="ascii") as held:

@@ -8,6 +8,7 @@ A run that fills a broker's disk stops every other writer of the cluster.
 
 from __future__ import annotations
 
+import os
 import shutil
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -15,6 +16,7 @@ from typing import Iterator, Optional
 
 from flow.messages.failure import CannotRun
 from flow.prepare import java_admin
+from flow.record import own_names
 
 # Smaller runs than this, one replica of all records, are not worth the question.
 SMALL_BYTES = 100 * 2**20
@@ -98,7 +100,13 @@ def _spark_directories(spark) -> dict:
         return {}
     conf = context._jsc.sc().conf()
     places = context._jvm.org.apache.spark.util.Utils.getConfiguredLocalDirs(conf)
-    return {place: shutil.disk_usage(place).free for place in places}
+    return {_given(place): shutil.disk_usage(place).free for place in places}
+
+
+def _given(place: str) -> str:
+    """What a person can look at: the job's own directory is gone after the run."""
+    above, name = os.path.split(place)
+    return above if name.startswith(f"{own_names.PREFIX}-") else place
 
 
 def size(count: int) -> str:
