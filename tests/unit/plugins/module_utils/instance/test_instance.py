@@ -362,8 +362,9 @@ def test_a_service_of_others_with_this_name_is_left_alone(bench, service):
     bench.stage()
     with subprocess.Popen(["sleep", "60"]) as theirs:
         service.child = theirs
-        with pytest.raises(ForeignService):
+        with pytest.raises(ForeignService) as refused:
             bench.turn()
+        assert refused.value.CHECK == "instance.foreign"
         assert theirs.poll() is None and not service.installed
         theirs.kill()
     bench.turn()
