@@ -26,7 +26,6 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.setting_val
     reason_and_remedy,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.topics.items import (
-    DesiredTopic,
     parse_topics,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.topics.plan import (
@@ -40,14 +39,12 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.finding
 from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.members import Member
 from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.world import (
     DEPLOY,
-    Cluster,
     World,
     effective_properties,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.problem import Problem
 from ansible_collections.kafkaops.cluster.plugins.module_utils.units import (
     parse_share,
-    whole_number,
 )
 
 POLICIES = "kafka_retention_policies"
@@ -68,10 +65,18 @@ def check_retention(world: World) -> Iterator[Problem]:
             policies, refusals = parse_policies(member.items(POLICIES))
             for refusal in refusals:
                 yield found_in_list(refusal, hosts, POLICIES, member.items(POLICIES))
-            for refusal in _against_topics(cluster, member, policies):
-                yield found_in_list(refusal, hosts, "kafka_topics", member.items("kafka_topics"))
+            internal = frozenset(
+                str(each) for each in member.items("kafka_retention_allow_internal")
+            )
+            running = TopicSnapshot(
+                topics=cluster.snapshot.topics if cluster.snapshot else {},
+                broker_defaults=effective_properties(member, len(cluster.staying_brokers)),
+            )
+            topics = member.items("kafka_topics")
+            for refusal in contradictions(policies, parse_topics(topics)[0], running, internal):
+                yield found_in_list(refusal, hosts, "kafka_topics", topics)
             if world.reconciles and world.purpose == DEPLOY:
-                yield from _without_consent(cluster, member, policies)
+                yield from _without_consent(member, hosts, policies, running, internal)
 
 
 def _shares(member: Member, hosts: List[str]) -> Iterator[Problem]:
@@ -91,39 +96,18 @@ def _shares(member: Member, hosts: List[str]) -> Iterator[Problem]:
         )
 
 
-def _against_topics(
-    cluster: Cluster, member: Member, policies: Sequence[RetentionPolicy]
-) -> List[Problem]:
-    """Declared topics that say something else than their policy."""
-    declared = parse_topics(member.items("kafka_topics"))[0]
-    there = cluster.snapshot.topics if cluster.snapshot else {}
-    properties = effective_properties(member, len(cluster.staying_brokers))
-
-    def partitions(topic: DesiredTopic) -> int:
-        default = whole_number(properties.get("num.partitions")) or 1
-        exists = there.get(topic.name)
-        return topic.partitions or (len(exists.partitions) if exists else default)
-
-    return contradictions(policies, declared, partitions, _internal(member))
-
-
 def _without_consent(
-    cluster: Cluster, member: Member, policies: Sequence[RetentionPolicy]
+    member: Member,
+    hosts: List[str],
+    policies: Sequence[RetentionPolicy],
+    running: TopicSnapshot,
+    internal: FrozenSet[str],
 ) -> Iterator[Problem]:
     """What policies would take from topics that exist, where nobody consents."""
-    there = cluster.snapshot.topics if cluster.snapshot else {}
-    properties = effective_properties(member, len(cluster.staying_brokers))
-    snapshot = TopicSnapshot(topics=there, broker_defaults=properties)
-    matching = match_policies(policies, there, _internal(member))
     allow = frozenset(str(each) for each in member.items("kafka_topics_allow")) & set(CONSENTS)
-    policy = TopicPolicy(allow=allow, allow_internal=_internal(member))
-    refusals = plan_topics(wishes(matching, snapshot), snapshot, policy).refusals
-    hosts = [each.name for each in cluster.brokers]
-    for each in refusals:
+    desired = wishes(match_policies(policies, running.topics, internal), running)
+    policy = TopicPolicy(allow=allow, allow_internal=internal)
+    for each in plan_topics(desired, running, policy).refusals:
         where = f"kafka_retention_{each.setting}"
         reason = f"{', '.join(each.subjects)}: {each.reason}"
         yield found(each.check, hosts, where, each.value, reason, each.remedy)
-
-
-def _internal(member: Member) -> FrozenSet[str]:
-    return frozenset(str(each) for each in member.items("kafka_retention_allow_internal"))

@@ -156,14 +156,7 @@ class _PolicyReader:
         if self.refusals or pattern is None:
             return None
         return RetentionPolicy(
-            self.position,
-            pattern,
-            keep_for,
-            keep_up_to,
-            cleanup,
-            switches["fit_segments"],
-            switches["leave_alone"],
-            item,
+            self.position, pattern, keep_for, keep_up_to, cleanup, **switches, written=item
         )
 
     def _pattern(self, text: Any) -> Optional[Pattern[str]]:
@@ -356,21 +349,25 @@ def _fitting(topic: Topic, settings: Mapping[str, Optional[str]]) -> Dict[str, O
 def contradictions(
     policies: Sequence[RetentionPolicy],
     declared: Iterable[DesiredTopic],
-    partitions: Callable[[DesiredTopic], int],
+    snapshot: Snapshot,
     allow_internal: Collection[str] = (),
 ) -> List[Problem]:
     """Declared topics that say something else than their policy: each run would undo the other.
 
-    `partitions` tells how many a declared topic has, or will have.
+    `snapshot`: the topics that exist, and the brokers' defaults for those that do not.
     """
     found = []
+    default = whole_number(snapshot.broker_defaults.get("num.partitions")) or 1
     for topic in declared:
         policy = policy_of(policies, topic.name)
         if topic.state != "present" or policy is None or policy.leave_alone:
             continue
         if is_protected(topic.name, allow_internal):
             continue
-        for key, value in settings_of(policy, partitions(topic)).items():
+        exists = snapshot.topics.get(topic.name)
+        # that it has, or will have
+        partitions = topic.partitions or (len(exists.partitions) if exists else default)
+        for key, value in settings_of(policy, partitions).items():
             if key not in topic.config or _same(key, topic.config[key], value):
                 continue
             said = topic.config[key] or DEFAULT

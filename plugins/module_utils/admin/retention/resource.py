@@ -260,7 +260,10 @@ class Retention(Resource):
         desired = wishes(self._matching, snapshot.cluster)
         full, cuts = self._with_stakes(snapshot, desired)
         plan = plan_topics(desired, full, self.rules.consents)
-        refusals = [*self.refusals, *self._contradicted(snapshot.cluster), *plan.refusals]
+        contradicted = contradictions(
+            self.policies, self.declared, snapshot.cluster, self._internal
+        )
+        refusals = [*self.refusals, *contradicted, *plan.refusals]
         consenting = replace(self.rules.consents, allow=frozenset(ALL_CONSENTS))
         self._full = apply_to(full, plan_topics(desired, full, consenting))
         warnings = [*self._told(snapshot), *plan.warnings]
@@ -277,14 +280,6 @@ class Retention(Resource):
             if step.waiting:
                 warnings.append(f"{name}: waits until the brokers have deleted what they may")
         return Plan(plan.changes, tuple(refusals), tuple(warnings))
-
-    def _contradicted(self, cluster: Snapshot) -> List[Problem]:
-        def partitions(topic: DesiredTopic) -> int:
-            there = cluster.topics.get(topic.name)
-            default = whole_number(cluster.broker_defaults.get("num.partitions")) or 1
-            return topic.partitions or (len(there.partitions) if there else default)
-
-        return contradictions(self.policies, self.declared, partitions, self._internal)
 
     def _told(self, found: Holdings) -> List[str]:
         matching = self._matching

@@ -214,7 +214,7 @@ def test_a_declared_topic_that_says_otherwise_is_a_contradiction():
         DesiredTopic("gone", "absent", config={"retention.ms": "1"}),
         DesiredTopic("x-changelog", config={"retention.ms": "1"}),
     ]
-    refusals = contradictions(found, declared, lambda _topic: 4)
+    refusals = contradictions(found, declared, Snapshot(broker_defaults={"num.partitions": "4"}))
     assert [(each.check, each.subjects, each.setting) for each in refusals] == [
         ("retention.contradiction", ("other",), "config.retention.ms"),
         ("retention.contradiction", ("reset",), "config.retention.bytes"),
