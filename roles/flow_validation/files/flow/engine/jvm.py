@@ -132,15 +132,8 @@ def without_module(work: str):
     with open(script, "w", encoding="utf-8") as file:
         file.write(_WITHOUT_MODULE.format(module=_MODULE, java=shlex.quote(java)))
     os.chmod(script, 0o700)
-    before = os.environ.get("JAVA_HOME")
-    os.environ["JAVA_HOME"] = home
-    try:
+    with _environment({"JAVA_HOME": home}):
         yield
-    finally:
-        if before is None:
-            del os.environ["JAVA_HOME"]
-        else:
-            os.environ["JAVA_HOME"] = before
 
 
 def names_relative_path(settings: dict, environment: Mapping[str, str]) -> bool:
