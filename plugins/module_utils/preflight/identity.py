@@ -6,7 +6,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Dict, FrozenSet, Iterable, Iterator, List, Mapping, Optional, Tuple
+from typing import Any, Dict, FrozenSet, Iterable, Iterator, List, Mapping, Optional, Set, Tuple
 
 from ansible_collections.kafkaops.cluster.plugins.module_utils.addresses import endpoint
 from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.findings import found
@@ -78,8 +78,13 @@ def broker_claims(cluster: Cluster) -> List[Claim]:
 
 def _registered_as(member: Member, snapshot: Snapshot) -> Optional[int]:
     """The id under which the cluster knows this broker's address: the host does not answer, the broker may."""
-    own = {(each.advertised, each.port) for each in member.listeners}
+    own = _announced(member)
     return next((number for number, at in sorted(snapshot.brokers.items()) if own & set(at)), None)
+
+
+def _announced(member: Member) -> Set[Tuple[str, int]]:
+    """Where a broker tells others to connect to: (address, port)."""
+    return {(each.advertised, each.port) for each in member.listeners}
 
 
 def id_of(properties: Optional[Mapping[str, Any]]) -> Optional[int]:
@@ -106,7 +111,7 @@ def _may_be_of_brokers(cluster: Cluster) -> Dict[str, FrozenSet[int]]:
     """host -> the ids that the running cluster knows and that a broker or controller may have."""
     if cluster.snapshot is None:
         return {}
-    brokers = frozenset(cluster.snapshot.brokers) | cluster.snapshot.replicas
+    brokers = cluster.snapshot.ids_in_use
     voters = cluster.snapshot.voters or frozenset()
     known = {}
     for node in cluster.nodes:
@@ -143,7 +148,7 @@ def identities(cluster: Cluster) -> Tuple[Dict[str, int], Dict[str, int]]:
     taken = set()
     claims = broker_claims(cluster)
     if cluster.snapshot:
-        taken = set(cluster.snapshot.brokers) | set(cluster.snapshot.replicas)
+        taken = set(cluster.snapshot.ids_in_use)
         # A voter is neither where it is no broker, and lives though no host of the inventory has it. Beside a silent
         # controller it may be that one.
         if not any(each.facts is None and each.broker_id is None for each in cluster.controllers):
@@ -422,8 +427,7 @@ def _registrations(cluster: Cluster) -> Iterator[Problem]:
         holders = snapshot.brokers.get(claim.explicit) if claim.explicit is not None else None
         if not holders or claim.on_disk or member.facts is None:
             continue
-        own = {(each.advertised, each.port) for each in member.listeners}
-        if not own & set(holders):
+        if not _announced(member) & set(holders):
             yield found(
                 "identity.registered_elsewhere",
                 member.name,
@@ -435,9 +439,8 @@ def _registrations(cluster: Cluster) -> Iterator[Problem]:
     without = [claim for _host, claim in sorted(claims.items()) if claim.settled is None]
     silent = [claim.host for claim in without if claim.unseen]
     newcomers = [claim.host for claim in without if not claim.unseen]
-    in_use = frozenset(snapshot.brokers) | snapshot.replicas
     # An id that contradicts the disk is told apart; its broker is not a missing one.
-    for value in unowned(claims.values(), _may_be_of_brokers(cluster), in_use):
+    for value in unowned(claims.values(), _may_be_of_brokers(cluster), snapshot.ids_in_use):
         what = "is registered" if value in snapshot.brokers else "holds replicas"
         remedy = ""
         if silent:

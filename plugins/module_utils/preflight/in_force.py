@@ -171,8 +171,7 @@ def listeners_of(properties: Mapping[str, str]) -> Dict[str, Tuple[str, int]]:
 
 def _listeners(cluster: Cluster) -> Iterator[Problem]:
     current = {each.name: listeners_of(_current(each)) for each in cluster.brokers}
-    answers = bool(cluster.snapshot and cluster.snapshot.brokers)
-    rolled = answers or any(each.alive("kafka") for each in cluster.brokers)
+    rolled = cluster.answers or any(each.alive("kafka") for each in cluster.brokers)
     for member in cluster.brokers:
         had = current[member.name]
         if not had or not member.listeners or not _has_been_broker(member):

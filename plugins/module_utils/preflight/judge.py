@@ -150,8 +150,7 @@ FETCH_VARIABLES = (
     *("distribution_", "flow_validation", "kafka_group", "kafka_plugins", "kafka_scala_version"),
     *("kafka_version", "kafkaops_cache", "zookeeper_group", "zookeeper_version"),
 )
-PRODUCTS = frozenset(("kafka", "zookeeper"))
-NAMES = {"kafka": "Kafka", "zookeeper": "ZooKeeper"}
+PRODUCTS = frozenset(upgrades.TITLES)
 # A secret that this controller does not have may be on the one that deploys.
 UNDEFINED = "settings.undefined"
 # Nobody may consent to two brokers with one id, to one directory for two, or to a start that fails.
@@ -450,7 +449,7 @@ def _how_left(finding: Problem) -> str:
     products = _products_of(finding)
     if products == PRODUCTS:
         return "the host is left out"
-    return " and ".join(sorted(NAMES[each] for each in products)) + " is left out there"
+    return " and ".join(sorted(upgrades.TITLES[each] for each in products)) + " is left out there"
 
 
 def _may_be_empty(world: World, replaced: Optional[int]) -> FrozenSet[str]:

@@ -146,8 +146,7 @@ def _held(world: World, member: Member, sockets: List[Socket]) -> Iterator[Probl
 
 def _taken_over(member: Member, socket: Socket) -> str:
     """What to do where others have installed what listens; "" where they have not."""
-    product = "zookeeper" if socket.variable.startswith("zookeeper_") else "kafka"
-    if not taking_over.is_former(member, product):
+    if not taking_over.is_former(member, socket.product):
         return ""
     return (
         "take over one host at a time: stop what others have installed there, and run"

@@ -120,9 +120,8 @@ def _begun(cluster: Cluster) -> bool:
 
 
 def _unnamed(cluster: Cluster, member: Member, product: str) -> Iterator[Problem]:
-    answers = bool(cluster.snapshot and cluster.snapshot.brokers)
     # Directories may have outlived a teardown or a host of ours: then nobody else answers.
-    sure = product == "kafka" and answers and not _begun(cluster)
+    sure = product == "kafka" and cluster.answers and not _begun(cluster)
     yield found(
         "takeover.unnamed",
         member.name,

@@ -271,7 +271,7 @@ def _keys(member: Member, variable: str, table: KeyTable) -> Iterator[Problem]:
 
 
 def check_replication(world: World) -> Iterator[Problem]:
-    """Replication factors and minimum ISR of the nodes' configuration against the number of brokers."""
+    """Racks of the brokers, and replication factors and minimum ISR of the nodes against the number of brokers."""
     for cluster in world.clusters:
         yield from _racks(cluster, "" if world.purpose == DEPLOY else WARNING)
         for member in cluster.nodes:

@@ -69,6 +69,11 @@ class Snapshot:
     # The finalised features of a KRaft cluster with their levels; None where no broker told them.
     features: Optional[Mapping[str, int]] = None
 
+    @property
+    def ids_in_use(self) -> FrozenSet[int]:
+        """Ids of brokers that are registered, or that hold replicas."""
+        return frozenset(self.brokers) | self.replicas
+
 
 @dataclass(frozen=True)
 class Versions:
@@ -230,6 +235,11 @@ class Cluster:
     def staying(self) -> Tuple[Member, ...]:
         """The servers that the ensemble has at the end of this run."""
         return tuple(each for each in self.servers if each.name not in (self.leaving or ()))
+
+    @property
+    def answers(self) -> bool:
+        """Whether brokers of the cluster are there, whoever has started them."""
+        return bool(self.snapshot and self.snapshot.brokers)
 
     @property
     def members(self) -> Tuple[Member, ...]:
