@@ -208,10 +208,17 @@ class LocalCluster:
 
     @property
     def environment(self):
-        """The variables of the playbooks' processes."""
+        """The variables of the playbooks' processes.
+
+        HOME is not that of the account, as in containers of CI services.
+        """
         kept = {key: value for key, value in os.environ.items() if not key.startswith("ANSIBLE_")}
+        user = self.home / "user"
+        user.mkdir(exist_ok=True)
         return {
+            "KAFKAOPS_CACHE": str(Path.home() / ".cache" / "kafkaops"),
             **kept,
+            "HOME": str(user),
             "KAFKAOPS_HOME": str(self.home),
             "ANSIBLE_CONFIG": str(self.checkout / "ansible.cfg"),
             "ANSIBLE_NOCOLOR": "1",
