@@ -8,6 +8,7 @@ Private to this collection. Clock and sleep are handed in.
 
 from __future__ import annotations
 
+import math
 import time
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Callable, List, Optional, Sequence
@@ -29,6 +30,9 @@ POLL_SECONDS = 0.25
 DIRECTORIES_AFTER, DIRECTORIES_EVERY = 20, 40
 # Between two lines of progress in the log.
 TELL_SECONDS = 5.0
+# A look that takes so much longer than the quickest one leaves a hole in the quiet time: who was asked has hung, and
+# what came and went meanwhile nobody has seen.
+HOLE_SECONDS = 1.0
 
 # Each asks the cluster and says, in sentences, what is not as it should be.
 Look = Callable[["KafkaClient"], List[str]]
@@ -88,8 +92,12 @@ def until_quiet(
     sleep: Callable[[float], None] = time.sleep,
     log: Callable[[str], None] = lambda text: None,
     left: Callable[[], Optional[int]] = lambda: None,
+    begins: Look = lambda client: [],
 ) -> Waited:
     """Return once `look` found nothing at every poll of `quiet_seconds`, and then `confirm` nothing.
+
+    One broker is asked at each look, and one that has just gone on after it hung tells what was so before. So the
+    quiet time begins when `begins` finds nothing, either, which asks all of them; and anew after a look that hung.
 
     `make_client()` gives a new, unconnected client: what does not answer is waited for, too, and a
     lost connection is made anew. Wrong credentials and protocols end the waiting, and a FinalError of
@@ -105,6 +113,7 @@ def until_quiet(
     least: Optional[int] = None
     client: Optional[KafkaClient] = None
     met_since: Optional[float] = None
+    quickest = math.inf
     polls = 0
     progress = Progress(log, clock, TELL_SECONDS)
     try:
@@ -115,19 +124,27 @@ def until_quiet(
                     fresh = make_client()
                     fresh.connect()
                     client = fresh
+                looked = clock()
                 reasons = look(client)
+                took = clock() - looked
+                quickest = min(quickest, took)
+                if reasons or took > quickest + HOLE_SECONDS:
+                    met_since = None
+                if not reasons and met_since is None:
+                    met = clock()
+                    reasons = begins(client) if quiet_seconds else []
+                    met_since = None if reasons else met
             except AdminError as error:
                 if error.final or (client is None and error.reachable):
                     raise  # wrong credentials do not become right by waiting
                 _close(client)
-                client, reasons = None, [told(error)]
+                client, reasons, met_since = None, [told(error)], None
             now = clock()
             rest = None if client is None else left()
             if rest is not None and (least is None or rest < least):
                 # The first look is not progress yet.
                 deadline = deadline if least is None else now + timeout
                 least = rest
-            met_since = None if reasons else now if met_since is None else met_since
             if client is not None and met_since is not None:
                 if now - met_since >= quiet_seconds:
                     try:

@@ -137,10 +137,13 @@ def wait_for(
             reasons = back.unmet(client.fetch_quorum([(each.host, each.port) for each in asked]))
         return directories.told_with(reasons, client, seen[0])
 
+    def differs(client: KafkaClient) -> List[str]:
+        return _seen_differently(client, seen[0], goal, joining.known)
+
     waited = until_quiet(
         make_client,
         look,
-        lambda client: _seen_differently(client, seen[0], goal, joining.known),
+        differs,
         lambda reasons, seconds: directories.with_remedies(
             Problem(
                 "cluster.not_ready",
@@ -154,6 +157,7 @@ def wait_for(
         sleep,
         log,
         left,
+        differs,
     )
     return {
         "waited_seconds": waited.seconds,

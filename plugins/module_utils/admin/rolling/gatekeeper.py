@@ -475,6 +475,7 @@ class Gatekeeper:
             sleep,
             log,
             lambda: self.lagging,
+            lambda client: self._dissent(client, last[0]),
         )
         return Passed(last[0], waited.seconds, waited.polls)
 

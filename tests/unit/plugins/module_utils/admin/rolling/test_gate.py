@@ -487,6 +487,33 @@ def test_a_flap_starts_the_quiet_time_anew():
     assert 12 <= World(*flapping, (10, GOOD)).wait(quiet=3).waited_seconds <= 14
 
 
+def test_the_quiet_time_begins_when_every_broker_sees_the_same():
+    """Who has just gone on after it hung tells what was so before; the others know of the flap."""
+    world = World((0, GOOD), views={3: [THIN] * 8})
+    assert 5 <= world.wait(quiet=3).waited_seconds < 6
+    assert 3 <= World((0, GOOD)).wait(quiet=3).waited_seconds < 4, "no longer than without a flap"
+
+
+def test_a_look_that_hangs_is_a_hole_in_the_quiet_time():
+    """The broker that is asked hangs from 2 s to 9 s, and nobody has seen what came and went meanwhile."""
+
+    class Hanging(World):
+        def fetch_metadata(self):
+            self.now = 9.0 if 2 <= self.now < 9 else self.now
+            return super().fetch_metadata()
+
+    assert 12 <= Hanging((0, GOOD)).wait(quiet=3).waited_seconds < 13
+
+    class Slow(World):
+        def fetch_metadata(self):
+            self.now += 1.5
+            return super().fetch_metadata()
+
+    assert (
+        Slow((0, GOOD)).wait(quiet=3).waited_seconds < 12
+    ), "where each look takes long, none hangs"
+
+
 def test_while_replicas_join_the_gate_goes_on_waiting():
     """A replica of t0 and then one of t1 is in sync; each gives the rest as long again."""
     thin = ((1, 2, 3), (1, 2))
