@@ -38,7 +38,12 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.files import (
 from ansible_collections.kafkaops.cluster.plugins.module_utils.java import FOR_SPARK
 from ansible_collections.kafkaops.cluster.plugins.module_utils.java import find as find_java
 from ansible_collections.kafkaops.cluster.plugins.module_utils.masking import masked
+from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.another_host import (
+    AnotherHost,
+    NoSuchConnection,
+)
 from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.asking import (
+    Ask,
     ask_clusters,
     asked_here,
     not_asked,
@@ -86,6 +91,7 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.network
 from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.on_controller import (
     WrongArguments,
     answered,
+    has_environment,
     is_here,
     not_linux,
     too_old,
@@ -120,10 +126,12 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.world i
     FITTING,
     JOB_PACKAGES,
     KRAFT,
+    LOCALHOST,
     PURPOSES,
     AdminHost,
     Callers,
     Controller,
+    World,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.problem import (
     ERROR,
@@ -155,6 +163,10 @@ WITHOUT_ABSENT = (
 # Arguments that the playbook gives, and phases/lock.yml again where it has to look once more.
 ASKED = tuple("enforce fit_for leave_absent leaving purpose quorum replaced resize topics".split())
 
+# What the Python of a host that administers has to have.
+ADMIN_PACKAGES = [*CLIENT_PACKAGES, *JOB_PACKAGES]
+# (module, arguments) -> the module's result, on some host.
+Run = Callable[[str, Mapping[str, Any]], Mapping[str, Any]]
 
 # Consents are of any type: one text will do, too.
 OPTIONS: Mapping[str, Mapping[str, Any]] = {
@@ -360,12 +372,16 @@ class ActionModule(ActionBase):
         members = [read_member(raw)[0] for raw in raws]
         controller, asked = Controller(), {}
         if arguments["purpose"] != FETCH:
-            admin = self._admin_host(inventory, task_vars)
-            controller = _controller(members, admin, self._callers(inventory, members, task_vars))
-            if admin and not (admin.unreachable or set(CLIENT_PACKAGES) & set(admin.missing)):
-                topics = arguments["topics"] and arguments["purpose"] == DEPLOY
-                ask = asked_here if admin.here else self._asked_by_module(task_vars)
-                asked = ask_clusters(members, task_vars["hostvars"], ask, topics)
+            found_admins = self._admins(inventory, members, task_vars)
+            admins = {name: admin for name, (admin, _ask) in found_admins.items()}
+            controller = _controller(members, admins, self._callers(inventory, members, task_vars))
+            asks = {
+                name: ask
+                for name, (admin, ask) in found_admins.items()
+                if not (admin.unreachable or set(CLIENT_PACKAGES) & set(admin.missing))
+            }
+            topics = arguments["topics"] and arguments["purpose"] == DEPLOY
+            asked = ask_clusters(members, task_vars["hostvars"], asks, topics)
         verdict = judge(
             raws,
             load_versions(ROLES),
@@ -446,44 +462,61 @@ class ActionModule(ActionBase):
             *check_unread(set(given) - own, hosts, "settings.no_effect" in accept, runs),
         ]
 
-    def _asked_by_module(self, task_vars: Any) -> Callable[[Mapping[str, Any]], Mapping[str, Any]]:
-        return lambda asking: self._execute_module(
-            module_name="kafkaops.cluster.kafka_cluster_info",
-            module_args=asking,
-            task_vars=task_vars,
-        )
+    def _admins(
+        self, inventory: Inventory, members: Sequence[Member], task_vars: Any
+    ) -> Dict[str, Tuple[AdminHost, Ask]]:
+        """cluster -> what is to be known of the host that administers it, before it is needed, and how it asks there.
 
-    def _admin_host(self, inventory: Inventory, task_vars: Any) -> Optional[AdminHost]:
-        """What is to be known of the host that this task is delegated to, before it is needed.
-
-        None where kafka_admin_host names no host: then the task is here, and nobody is asked with the logins of a
-        cluster that another host administers.
+        Without a cluster whose kafka_admin_host names no host: nobody is asked with the logins of a cluster that another
+        host administers.
         """
-        own, packages = task_vars["inventory_hostname"], [*CLIENT_PACKAGES, *JOB_PACKAGES]
-        known: Dict[str, Any] = {}
-        for variable in ("kafka_admin_host", "kafka_admin_python"):
-            try:
-                known.update(inventory.evaluated(own, (variable,)))
-            except AnsibleError:
-                pass  # a finding of its own
-        wanted = str(known.get("kafka_admin_host") or "").strip()
-        if wanted and not inventory.has(wanted):
-            return None
-        python = str(known.get("kafka_admin_python") or sys.executable)
-        name = str(self._task.delegate_to)
-        if self._connection.transport == "local" and python == sys.executable:
-            missing = tuple(missing_packages(packages))
-            return AdminHost(name, python, missing=missing, here=is_here(self))
-        facts, _verb, why = _facts_of(
-            lambda: self._execute_module(
-                module_name="kafkaops.cluster.host_info",
-                module_args={"packages": packages},
-                task_vars=task_vars,
+        own = _admin_of(inventory, task_vars["inventory_hostname"])
+        known: Dict[Tuple[str, str], Tuple[AdminHost, Ask]] = {}
+        found_admins = {}
+        for cluster in World(tuple(members)).clusters:
+            if not cluster.nodes:
+                continue
+            wanted = _admin_of(inventory, cluster.nodes[0].name)
+            if not inventory.has(wanted[0]):
+                continue
+            if wanted not in known:
+                look = self._own_admin if wanted == own else self._other_admin
+                known[wanted] = look(*wanted, task_vars)
+            found_admins[cluster.name] = known[wanted]
+        return found_admins
+
+    def _own_admin(self, name: str, python: str, task_vars: Any) -> Tuple[AdminHost, Ask]:
+        """Of the host that this task is delegated to."""
+
+        def run(module: str, arguments: Mapping[str, Any]) -> Mapping[str, Any]:
+            return self._execute_module(
+                module_name=module, module_args=arguments, task_vars=task_vars
             )
-        )
-        if facts is None:
-            return AdminHost(name, python, unreachable=why)
-        return AdminHost(name, python, missing=tuple(facts["missing_packages"]))
+
+        if self._connection.transport == "local" and python == sys.executable:
+            missing = tuple(missing_packages(ADMIN_PACKAGES))
+            ask = asked_here if is_here(self) else _asked_by(run)
+            return AdminHost(name, python, missing=missing), ask
+        return _examined(name, python, run)
+
+    def _other_admin(self, name: str, python: str, task_vars: Any) -> Tuple[AdminHost, Ask]:
+        """Of another one."""
+
+        def run(module: str, arguments: Mapping[str, Any]) -> Mapping[str, Any]:
+            try:
+                return there.connected()(module, arguments)
+            except NoSuchConnection as error:
+                raise AnsibleConnectionFailure(str(error)) from error
+
+        try:
+            there = AnotherHost(self, name, python, task_vars)
+            here = there.is_controller() and python == sys.executable
+        except AnsibleError as error:  # an expression of its connection
+            return AdminHost(name, python, unreachable=first_line(error)), asked_here
+        if here and not has_environment(self):
+            missing = tuple(missing_packages(ADMIN_PACKAGES))
+            return AdminHost(name, python, missing=missing), asked_here
+        return _examined(name, python, run)
 
     @staticmethod
     def _callers(inventory: Inventory, members: Sequence[Member], task_vars: Any) -> Callers:
@@ -536,6 +569,32 @@ class ActionModule(ActionBase):
                 )
             )
         return raws
+
+
+def _admin_of(inventory: Inventory, host: str) -> Tuple[str, str]:
+    """(host, Python) from which the cluster of this host is administered."""
+    known: Dict[str, Any] = {}
+    for variable in ("kafka_admin_host", "kafka_admin_python"):
+        try:
+            known.update(inventory.evaluated(host, (variable,)))
+        except AnsibleError:
+            pass  # a finding of its own
+    name = str(known.get("kafka_admin_host") or "").strip() or LOCALHOST[0]
+    return name, str(known.get("kafka_admin_python") or sys.executable)
+
+
+def _examined(name: str, python: str, run: Run) -> Tuple[AdminHost, Ask]:
+    """A host that administers, looked at by a module, and how modules ask from there."""
+    facts, _verb, why = _facts_of(
+        lambda: run("kafkaops.cluster.host_info", {"packages": ADMIN_PACKAGES})
+    )
+    if facts is None:
+        return AdminHost(name, python, unreachable=why), _asked_by(run)
+    return AdminHost(name, python, missing=tuple(facts["missing_packages"])), _asked_by(run)
+
+
+def _asked_by(run: Run) -> Ask:
+    return lambda asking: run("kafkaops.cluster.kafka_cluster_info", asking)
 
 
 def _taken(given: Mapping[str, Any]) -> Dict[str, Any]:
@@ -671,12 +730,12 @@ def _standard_error(error: Any) -> str:
 
 
 def _controller(
-    members: Sequence[Member], admin: Optional[AdminHost], callers: Callers
+    members: Sequence[Member], admins: Mapping[str, AdminHost], callers: Callers
 ) -> Controller:
     names = {name for member in members for name in names_to_resolve(member)}
     wanted = any(member.get("flow_validation") not in (None, "never") for member in members)
     java = spark_java() if wanted else None
-    return Controller(java=java, names=resolve_names(names), admin=admin, callers=callers)
+    return Controller(java=java, names=resolve_names(names), admins=admins, callers=callers)
 
 
 def spark_java() -> Dict[str, Any]:

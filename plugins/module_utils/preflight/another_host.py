@@ -18,6 +18,10 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.invento
 PASSWORDS = ("ansible_password", "ansible_ssh_pass", "ansible_ssh_password")
 
 
+class NoSuchConnection(Exception):
+    """Ansible has no such connection. Where it delegates a task itself, it refuses that before."""
+
+
 class AnotherHost:
     """A host, as the account of its connection; `python` runs the modules there.
 
@@ -71,7 +75,8 @@ class AnotherHost:
     def connected(self) -> Callable[..., Dict[str, Any]]:
         """Return a function (module, arguments, check_mode=False) -> the module's result.
 
-        The connection is there by then. AnsibleConnectionFailure where it cannot be made, here and later.
+        The connection is there by then. AnsibleConnectionFailure where it cannot be made, here and later, and
+        NoSuchConnection.
         """
         task = copy.copy(self._action._task)
         task.delegate_to, task.become, task.async_val, task.register = self.name, False, 0, None
@@ -110,6 +115,8 @@ class AnotherHost:
             task_uuid=task._uuid,
             ansible_playbook_pid=str(os.getppid()),
         )
+        if made is None:
+            raise NoSuchConnection(f"the connection plugin '{context.connection}' was not found")
         made.set_become_plugin(None)
         keys = {**task.dump_attrs(), "timeout": context.timeout}
         del keys["retries"]  # those of the task

@@ -25,38 +25,50 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.running
     question,
     snapshot_of,
 )
-from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.world import World
+from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.world import (
+    LOCALHOST,
+    World,
+)
 from ansible_collections.kafkaops.cluster.plugins.module_utils.problem import Problem
+
+# What is asked returns of such arguments, and whoever asks.
+Ask = Callable[[Mapping[str, Any]], Mapping[str, Any]]
+NOT_REACHED = (
+    "let this host reach the ports of kafka_admin_listener and of ZooKeeper, or name one in kafka_admin_host that "
+    "does; nothing was checked against the running cluster: ids in use, topics, what is in effect"
+)
 
 
 def ask_clusters(
     members: Sequence[Member],
     hostvars: Mapping[str, Any],
-    ask: Callable[[Mapping[str, Any]], Mapping[str, Any]],
+    asks: Mapping[str, Ask],
     topics: bool,
 ) -> Dict[str, Dict[str, Any]]:
-    """cluster -> {cluster, snapshot, controller, in_sync, problem}, of the clusters of which something runs, or may.
+    """cluster -> {cluster, snapshot, controller, in_sync, problem, silent}, of those of which something runs, or may.
 
-    `ask` returns what the module kafka_cluster_info returns of such arguments; `topics`: whether the declared
-    topics are asked for, too.
+    `asks`: cluster -> what returns as the module kafka_cluster_info does, where that cluster is administered; a cluster
+    without is not asked. `topics`: whether the declared topics are asked for, too. `silent`: whether nobody answered.
     """
     asked = {}
     for cluster in World(tuple(members)).clusters:
         brokers = [each for each in cluster.brokers if each.alive("kafka") and each.listeners]
         servers = [each for each in cluster.servers if each.alive("zookeeper")]
+        runs = bool(brokers or servers)
         strange = any(taking_over.is_strange(each) for each in cluster.brokers)
-        if strange and not (brokers or servers):
+        if strange and not runs:
             # what others have installed may run
             servers = list(cluster.servers)
-        if not cluster.brokers or not (brokers or servers or strange):
+        if not cluster.brokers or not (runs or strange) or cluster.name not in asks:
             continue
-        answer = ask(question(cluster, brokers, servers, hostvars, topics=topics))
+        answer = asks[cluster.name](question(cluster, brokers, servers, hostvars, topics=topics))
         entry: Dict[str, Any] = {
             "cluster": cluster,
             "snapshot": None,
             "controller": None,
             "in_sync": answer.get("in_sync"),  # None where nobody knows
             "problem": "",
+            "silent": False,
         }
         if answer.get("failed"):
             entry["problem"] = first_line(answer.get("msg") or "no answer")
@@ -64,8 +76,18 @@ def ask_clusters(
             entry["snapshot"], entry["controller"] = snapshot_of(answer)
             if entry["in_sync"] is not None:
                 entry["in_sync"] = healthy_nodes(cluster, answer)
+            # of what others have installed nobody knows that it runs
+            entry["silent"] = runs and entry["snapshot"] is None
+            if entry["silent"]:
+                entry["problem"] = first_line(_why_silent(answer))
         asked[cluster.name] = entry
     return asked
+
+
+def _why_silent(answer: Mapping[str, Any]) -> str:
+    ensemble = answer.get("zookeeper") or {}
+    reasons = (each.get("unreachable_reason") for each in (ensemble, answer))
+    return next((str(each) for each in reasons if each), "no answer")
 
 
 def asked_here(asking: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -99,14 +121,15 @@ def asked_here(asking: Mapping[str, Any]) -> Mapping[str, Any]:
 
 def not_asked(asked: Mapping[str, Any]) -> List[Problem]:
     """The problems of clusters that run and could not be asked."""
-    return [
-        found(
-            "cluster.unreadable",
-            [member.name for member in each["cluster"].brokers],
-            "kafka_client_security",
-            "...",
-            f"the running cluster {name} could not be asked: {each['problem']}",
-        )
-        for name, each in sorted(asked.items())
-        if each["problem"]
-    ]
+    problems = []
+    for name, each in sorted(asked.items()):
+        brokers = each["cluster"].brokers
+        setting, value, remedy = "kafka_client_security", "...", ""
+        if each["silent"]:
+            setting, value = "kafka_admin_host", brokers[0].text("kafka_admin_host") or LOCALHOST[0]
+            remedy = NOT_REACHED
+        if each["problem"]:
+            reason = f"the running cluster {name} could not be asked: {each['problem']}"
+            hosts = [member.name for member in brokers]
+            problems.append(found("cluster.unreadable", hosts, setting, value, reason, remedy))
+    return problems

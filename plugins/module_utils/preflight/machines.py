@@ -6,7 +6,7 @@
 
 from __future__ import annotations
 
-from typing import Dict, Iterator, List, Tuple
+from typing import Dict, Iterator, List, Sequence, Tuple
 
 from ansible_collections.kafkaops.cluster.plugins.module_utils.configuration.keys import nearest
 from ansible_collections.kafkaops.cluster.plugins.module_utils.java import FOR_SPARK, major
@@ -21,6 +21,7 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.world i
     CLIENT_PACKAGES,
     JOB_PACKAGES,
     LOCALHOST,
+    AdminHost,
     World,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.problem import (
@@ -67,7 +68,7 @@ def check_machines(world: World) -> Iterator[Problem]:
     yield from _memory(world)
     yield from _spark(world)
     yield from _unknown_admin_hosts(world)
-    yield from _admin_host(world)
+    yield from _admin_hosts(world)
 
 
 def _service_manager(member: Member) -> Iterator[Problem]:
@@ -322,12 +323,15 @@ def _unknown_admin_hosts(world: World) -> Iterator[Problem]:
         yield found("host.admin", hosts, "kafka_admin_host", name, reason, remedy)
 
 
-def _admin_host(world: World) -> Iterator[Problem]:
-    """Whether the host that runs the Kafka modules answers, and its Python has their packages."""
-    admin = world.controller.admin
-    brokers = [member for member in world.members if member.runs_kafka]
-    if admin is None or not brokers:
-        return
+def _admin_hosts(world: World) -> Iterator[Problem]:
+    admins = world.controller.admins
+    for admin in dict.fromkeys(admins.values()):
+        clusters = [each for each in world.clusters if admins.get(each.name) == admin]
+        yield from _admin_host(admin, [member for each in clusters for member in each.nodes])
+
+
+def _admin_host(admin: AdminHost, brokers: Sequence[Member]) -> Iterator[Problem]:
+    """Whether the host that runs the Kafka modules for these answers, and its Python has their packages."""
     names = [member.name for member in brokers]
     if admin.unreachable:
         reason = f"it cannot be used: {admin.unreachable}"

@@ -61,9 +61,14 @@ def is_here(action: Any) -> bool:
     """
     if action._connection.transport != "local" or action._connection.become:
         return False
+    return not has_environment(action)
+
+
+def has_environment(action: Any) -> bool:
+    """Whether a module of the action would have more in its environment than its host has."""
     environment: Dict[str, Any] = {}
     action._compute_environment_string(environment)
-    return not environment
+    return bool(environment)
 
 
 def is_here_in_full(action: Any, task_vars: Mapping[str, Any]) -> bool:

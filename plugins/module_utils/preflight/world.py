@@ -108,13 +108,12 @@ LOCALHOST = ("localhost", "127.0.0.1", "::1")
 @dataclass(frozen=True)
 class AdminHost:
     """The host in kafka_admin_host. `unreachable`: why nothing is known of it; `missing`: what its
-    Python cannot import; `here`: whether a module there would be this machine, user and Python."""
+    Python cannot import."""
 
     name: str
     python: str
     unreachable: str = ""
     missing: Tuple[str, ...] = ()
-    here: bool = False
 
 
 @dataclass(frozen=True)
@@ -135,14 +134,15 @@ class Callers:
 
 @dataclass(frozen=True)
 class Controller:
-    """The machine that the playbook runs on, and the one that administers from there.
+    """The machine that the playbook runs on, and those that administer from there.
 
-    `java`: as java.find; `names`: as resolve_names; `admin`: None where nobody was asked, as for an unknown name.
+    `java`: as java.find; `names`: as resolve_names; `admins`: cluster -> its own, without clusters where nobody was
+    asked, as for an unknown name.
     """
 
     java: Optional[Mapping[str, Any]] = None
     names: Mapping[str, Any] = field(default_factory=dict)
-    admin: Optional[AdminHost] = None
+    admins: Mapping[str, AdminHost] = field(default_factory=dict)
     callers: Callers = Callers()
 
 

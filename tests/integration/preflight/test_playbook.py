@@ -177,6 +177,35 @@ def test_an_admin_host_that_cannot_be_used(preflight, tmp_path):
     assert code == 2 and "host.admin" in found, text
 
 
+@pytest.mark.parametrize(
+    "way, why",
+    [
+        ({"ansible_connection": "far"}, None),
+        ({"ansible_connection": "ssh", "ansible_host": "127.0.0.1", "ansible_port": 9}, "refused"),
+        ({"ansible_connection": "nosuch"}, "the connection plugin 'nosuch' was not found"),
+    ],
+    ids=["far", "closed", "none"],
+)
+def test_each_cluster_is_asked_from_the_host_that_administers_it(
+    preflight, tmp_path, monkeypatch, way, why
+):
+    """The task runs on that of the first cluster; the other one has a host and logins of its own."""
+    told = tmp_path / "told"
+    monkeypatch.setenv("ANSIBLE_CONNECTION_PLUGINS", str(ROOT / "tests/support/connection"))
+    other = {"kafka_cluster_name": "other", "kafka_admin_host": "b-jump"}
+    for number in (2, 3):
+        preflight.spoil("kafka", f"kafka-{number}", **other)
+        preflight.spoil("zookeeper", f"zookeeper-{number}", **other)
+    jump = {"ansible_python_interpreter": sys.executable, "far_told": str(told), **way}
+    beside = tmp_path / "beside.yml"
+    beside.write_text(yaml.safe_dump({"all": {"hosts": {"b-jump": jump}}}))
+    _code, found, text = preflight.run("-i", str(beside))
+    assert "Traceback" not in text, text
+    assert found.get("host.admin") == (["kafka-2", "kafka-3"] if why else None), text
+    assert not why or "kafka_admin_host=b-jump: it cannot be used: " in text and why in text, text
+    assert told.exists() == (way["ansible_connection"] == "far")
+
+
 def test_a_consent_of_a_wrong_type_hides_no_other_finding(preflight):
     preflight.spoil("kafka", "kafka-3", kafka_broker_id=2)
     code, found, text = preflight.run("-e", '{"kafkaops_preflight_accept": {"a": 1}}')

@@ -44,6 +44,7 @@ from ansible_collections.kafkaops.cluster.plugins.modules import host_info
 from tests.support.outside import free_port
 from tests.support.run_module import run_module
 from tests.unit.plugins.module_utils.preflight import good_inventory as ground
+from tests.unit.plugins.module_utils.preflight.test_two_clusters import OF_KRAFT, both
 from tests.unit.plugins.module_utils.test_java import make_java
 
 ROOT = pathlib.Path(__file__).resolve().parents[4]
@@ -535,11 +536,12 @@ def test_a_host_that_is_examined_here_answers_as_the_module_would(tmp_path, monk
 def test_a_host_that_does_not_exist_is_not_asked(tmp_path, name, wanted):
     """The task is the controller's then, which is not the one to ask in its place."""
     overlay = {"all": {"vars": {} if name is None else {"kafka_admin_host": name}}}
-    _raws, inventory = gathered(tmp_path, overlay)
+    raws, inventory = gathered(tmp_path, overlay)
     plugin = plugin_of(delegate_to="localhost")
     plugin._templar = SimpleNamespace(template=lambda value: value)
+    members = [read_member(each)[0] for each in raws.values()]
     own = {"inventory_hostname": "kafka-1"}
-    assert (plugin._admin_host(inventory, own) is not None) is wanted
+    assert set(plugin._admins(inventory, members, own)) == ({"orders-prod"} if wanted else set())
 
 
 def test_an_examination_that_breaks_is_a_finding_of_its_host(monkeypatch):
@@ -670,6 +672,70 @@ def test_a_cluster_that_is_asked_here_is_asked_as_by_the_module(options):
     values = {key: module.values[key] for key in module.values if key in here}
     assert here == values
     assert here.get("msg") or here["unreachable_reason"]
+
+
+class Elsewhere:
+    """Another host than the task's own: what was run on it, and whether it is this machine."""
+
+    ran: list = []
+
+    def __init__(self, _action, host, _python, _task_vars):
+        if host == "broken":
+            raise AnsibleError("'nobody' is undefined")
+        self.host = host
+
+    def is_controller(self):
+        return self.host == "here"
+
+    def connected(self):
+        def run(module, arguments):
+            self.ran.append((self.host, module.rpartition(".")[2]))
+            return {"facts": {"missing_packages": []}} if "packages" in arguments else {"said": 1}
+
+        return run
+
+
+@pytest.mark.parametrize(
+    "host, environment, unreachable, ran",
+    [
+        ("far", None, "", [("far", "host_info"), ("far", "kafka_cluster_info")]),
+        ("here", None, "", []),
+        (
+            *("here", [{"JAVA_HOME": "/opt/java"}], ""),
+            [("here", "host_info"), ("here", "kafka_cluster_info")],
+        ),
+        ("broken", None, "'nobody' is undefined", []),
+        ("localhost", None, "", []),
+        ("in-no-inventory", None, None, []),
+    ],
+)
+def test_each_cluster_is_asked_from_its_own_host(
+    host, environment, unreachable, ran, tmp_path, monkeypatch
+):
+    """Never from that of the first cluster, which this task is delegated to, with the logins of the other one."""
+    own = {name: {"kafka_admin_host": host} for name in OF_KRAFT}
+    hosts = {name: {} for name in ("far", "here", "broken")}
+    document = ground.merge(
+        both(), {"all": {"hosts": hosts, "children": {"kafka": {"hosts": own}}}}
+    )
+    raws, inventory, _groups = ground.gather(document, tmp_path)
+    members = [read_member(each)[0] for each in raws]
+    monkeypatch.setattr(action, "AnotherHost", Elsewhere)
+    monkeypatch.setattr(Elsewhere, "ran", [])
+    monkeypatch.setattr(action, "asked_here", lambda asking: {"said": 1})
+    plugin = plugin_of(environment=environment, delegate_to="localhost")
+    plugin._execute_module = lambda **_given: pytest.fail("asked from the first cluster's host")
+    plugin._templar = SimpleNamespace(template=lambda value: value)
+    admins = plugin._admins(inventory, members, {"inventory_hostname": "kafka-1"})
+    assert admins["orders-prod"][0].name == "localhost"
+    if unreachable is None:
+        assert set(admins) == {"orders-prod"}
+        return
+    admin, ask = admins["payments"]
+    assert (admin.name, admin.unreachable) == (host, unreachable)
+    if not admin.unreachable:
+        assert ask({}) == {"said": 1}
+    assert Elsewhere.ran == ran
 
 
 def test_the_second_look_behind_the_lock_asks_what_the_first_one_has_asked():

@@ -20,6 +20,7 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.world i
     Controller,
 )
 from tests.unit.plugins.module_utils.preflight import good_inventory as ground
+from tests.unit.plugins.module_utils.preflight.test_two_clusters import both
 from tests.unit.plugins.module_utils.preflight.test_wrong_inventories import spoilt
 
 ROLES = Path(ground.ROLES)
@@ -27,7 +28,8 @@ ROLES = Path(ground.ROLES)
 
 def told(tmp_path, wish="auto", **known):
     """The findings about the host, of brokers with this flow_validation."""
-    admin = Controller(java={"version": "17"}, admin=AdminHost("kafka-1", "/py", **known))
+    admin = AdminHost("kafka-1", "/py", **known)
+    admin = Controller(java={"version": "17"}, admins={"orders-prod": admin})
     document = spoilt(brokers={"flow_validation": wish})
     verdict = ground.verdict_of(document, tmp_path, controller=admin)
     return [each for each in verdict.findings if each.check == "host.admin"]
@@ -127,3 +129,16 @@ def test_a_java_that_spark_does_not_take(tmp_path, wish, java, level):
 
 def test_what_this_python_has():
     assert missing_packages(["json", "no_such_package"]) == ["no_such_package"]
+
+
+def test_each_cluster_has_the_findings_of_its_own_host(tmp_path):
+    """One that two clusters share is told once."""
+    good, bad = AdminHost("a-jump", "/py"), AdminHost("b-jump", "/py", unreachable="no route")
+    for admins, names in (
+        ({"orders-prod": good, "payments": bad}, ("kafka-4", "kafka-5", "kafka-6")),
+        ({"orders-prod": bad, "payments": bad}, [f"kafka-{number}" for number in range(1, 7)]),
+        ({"orders-prod": good}, None),
+    ):
+        verdict = ground.verdict_of(both(), tmp_path, controller=Controller(admins=admins))
+        told_of = [each.subjects for each in verdict.findings if each.check == "host.admin"]
+        assert told_of == ([tuple(names)] if names else [])
