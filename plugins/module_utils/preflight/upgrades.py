@@ -473,19 +473,27 @@ def plan_lines(cluster: Cluster, purpose: str) -> List[str]:
             lines += feature_levels.upgrade_lines(levels, wanted, ROLLING_BACK)
         return lines or [NO_VERSION_CHANGES]
     before = {each.name: speaker(each) for each in cluster.brokers}
-    after = protocols(cluster, purpose)
+    after = _speakers_after(cluster, purpose)
     if finalize_wanted(cluster, purpose):
-        raised = [name for name, own in before.items() if own.key and after[name] != own.key]
+        raised = [name for name, own in before.items() if own.key and after[name].key != own.key]
+        outside = [
+            each.name
+            for each in cluster.brokers
+            if not each.in_play and _is_pinned(after[each.name])
+        ]
+        left = [f"Not in this run, and still pinned: {', '.join(outside)}."] if outside else []
         if not raised:
-            return lines + ["Nothing is pinned: there is nothing to finalise."]
-        target = protocol.text(protocol.line(after[raised[0]]) or ())
+            where = "No broker of this run" if outside else "Nothing"
+            return lines + [f"{where} is pinned: there is nothing to finalise."] + left
+        target = protocol.text(protocol.line(after[raised[0]].key) or ())
         low = protocol.text(protocol.oldest(before.values()) or ())
         return lines + [
             f"FINALISING: protocol version {low} -> {target}: {', '.join(raised)}; one at a time.",
             "THERE IS NO WAY BACK from the first restart on: rollback.yml is refused from then on.",
+            *left,
         ]
     pinned = sorted(
-        {after[name] for name, own in before.items() if after[name] and own.release},
+        {after[name].key for name, own in before.items() if after[name].key and own.release},
         key=lambda each: protocol.line(each) or (),
     )
     if lines and purpose == UPGRADE and pinned:
@@ -528,11 +536,7 @@ def after_lines(cluster: Cluster, purpose: str, commands: Mapping[str, str]) -> 
             levels = {**levels, **feature_levels.finalising(cluster, _newest_wanted(cluster))}
         versions = [each for each in map(_release_after, cluster.nodes) if each]
         return lines + feature_levels.after_lines(levels, versions, commands, purpose == UPGRADE)
-    after = protocols(cluster, purpose)
-    will = [
-        (each.name, protocol.Speaker(_release_after(each), after[each.name]))
-        for each in cluster.brokers
-    ]
+    will = list(_speakers_after(cluster, purpose).items())
     told = _protocol_lines(will)
     if not told:
         return lines + [
@@ -548,6 +552,23 @@ def after_lines(cluster: Cluster, purpose: str, commands: Mapping[str, str]) -> 
     else:
         lines += [told[0], f"  To go on: {commands['finalize']}; there is no way back."]
     return lines
+
+
+def _is_pinned(broker: protocol.Speaker) -> bool:
+    return bool(broker.release) and (broker.speaks or ()) < (protocol.line(broker.release) or ())
+
+
+def _speakers_after(cluster: Cluster, purpose: str) -> Dict[str, protocol.Speaker]:
+    """host -> what its broker will be when the run has ended well; who is not in it stays as it is."""
+    keys = protocols(cluster, purpose)
+    return {
+        each.name: (
+            protocol.Speaker(_release_after(each), keys[each.name])
+            if each.in_play
+            else speaker(each)
+        )
+        for each in cluster.brokers
+    }
 
 
 def _release_after(member: Member) -> str:

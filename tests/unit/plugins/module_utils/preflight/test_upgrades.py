@@ -32,10 +32,15 @@ BROKERS = ("kafka-1", "kafka-2", "kafka-3")
 CLUSTER = "orders-prod"
 
 
-def verdict(tmp_path, facts, purpose, **brokers):
-    """The verdict over the good inventory with variables of its brokers; facts in their order."""
-    given_facts = dict(zip(BROKERS, facts))
-    return ground.verdict_of(spoilt(brokers=brokers), tmp_path, facts=given_facts, purpose=purpose)
+def verdict(tmp_path, facts, purpose, outside=(), **brokers):
+    """The verdict over the good inventory with variables of its brokers; facts in their order; `outside` of --limit."""
+    return ground.verdict_of(
+        spoilt(brokers=brokers),
+        tmp_path,
+        facts=dict(zip(BROKERS, facts)),
+        raw={name: {"in_play": False} for name in outside},
+        purpose=purpose,
+    )
 
 
 @pytest.mark.parametrize(
@@ -263,6 +268,32 @@ finalise, killed:
   state: ["Finalising is half done: kafka-2 speaks protocol version 3.9, kafka-1, kafka-3 still 3.8.", "no way back"]
   before: ["no version changes", "pending take effect"]
   after: ["Finalising is half done", "To go on: FINALIZE; there is no way back"]
+finalise, one alone:
+  facts: [PINNED, PINNED, PINNED]
+  brokers: {kafka_finalize: true}
+  outside: [kafka-2, kafka-3]
+  state: ["not finalised"]
+  before:
+    - "FINALISING: protocol version 3.8 -> 3.9: kafka-1; one at a time."
+    - "Not in this run, and still pinned: kafka-2, kafka-3."
+  after:
+    - "Finalising is half done: kafka-1 speaks protocol version 3.9, kafka-2, kafka-3 still 3.8."
+    - "To go on: FINALIZE; there is no way back"
+finalise, one alone once more:
+  facts: [FINAL, PINNED, FINAL]
+  brokers: {kafka_finalize: true}
+  outside: [kafka-2]
+  state: ["Finalising is half done"]
+  before: ["No broker of this run is pinned: there is nothing to finalise.", "still pinned: kafka-2."]
+  after: ["Finalising is half done: kafka-1, kafka-3 speak protocol version 3.9, kafka-2 still 3.8."]
+upgrade, one alone:
+  facts: [OLD, OLD, OLD]
+  outside: [kafka-2, kafka-3]
+  state: []
+  before: ["Kafka 3.8.1 -> 3.9.2: kafka-1; one at a time.", "protocol version 3.8, so playbooks/rollback.yml"]
+  after:
+    - "Not in this run, and still on another version: kafka-2, kafka-3."
+    - "Pinned to protocol version 3.8, not finalised: kafka-1."
 finalised:
   facts: [FINAL, FINAL, FINAL]
   brokers: {kafka_finalize: true}
@@ -287,6 +318,7 @@ def test_what_people_are_told(tmp_path, name):
         tmp_path,
         [globals()[each] for each in case["facts"]],
         case.get("purpose", "upgrade"),
+        case.get("outside", ()),
         **case.get("brokers", {}),
     )
     assert not found.errors
