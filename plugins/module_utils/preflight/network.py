@@ -47,17 +47,23 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.wording import so
 # Of a listener: the preflight resolves its name on all brokers' hosts, or it is one that clients use; and
 # the validation tries those of `flow_validation_audiences`.
 AUDIENCES = ("admin", "brokers", "clients")
+# Kafka's own rule, whatever the machine could do.
+FAMILIES_WANTED = (
+    "Kafka takes one port for two listeners only where one is bound to an IPv4 address and the other"
+    " to an IPv6 address"
+)
 
 
 @dataclass(frozen=True)
 class Socket:
-    """One socket that an instance will listen on. `addresses` empty: all of the machine's."""
+    """One socket that an instance will listen on. `addresses` empty: all of the machine's; `bind`: as it is written."""
 
     host: str
     product: str
     variable: str
     port: int
     addresses: Tuple[str, ...]
+    bind: str
 
 
 def wanted_sockets(member: Member, servers: int) -> List[Socket]:
@@ -75,7 +81,7 @@ def _socket(member: Member, port: Port) -> Socket:
         known = ((member.facts or {}).get("names") or {}).get(bind) or {}
         # An unresolved name could be any address; assume it is all of them.
         addresses = tuple(known.get("addresses") or ())
-    return Socket(member.name, port.product, port.variable, port.number, addresses)
+    return Socket(member.name, port.product, port.variable, port.number, addresses, bind)
 
 
 def overlap(one: Tuple[str, ...], other: Tuple[str, ...]) -> bool:
@@ -104,9 +110,13 @@ def check_ports(world: World) -> Iterator[Problem]:
 def _collisions(sockets: List[Socket]) -> Iterator[Problem]:
     for index, one in enumerate(sockets):
         for other in sockets[index + 1 :]:
-            if one.port != other.port or not overlap(one.addresses, other.addresses):
+            if one.port != other.port:
                 continue
             same_kind = one.product == other.product == "kafka"
+            meet = overlap(one.addresses, other.addresses)
+            one_instance = same_kind and one.host == other.host
+            if not meet and not (one_instance and _refused_by_kafka(one, other)):
+                continue
             yield found(
                 "listeners.duplicate" if same_kind else "ports.duplicate",
                 [one.host, other.host],
@@ -119,9 +129,16 @@ def _collisions(sockets: List[Socket]) -> Iterator[Problem]:
                 (
                     "both want this port on one machine"
                     if one.host != other.host
-                    else "used twice on the host"
+                    else "used twice on the host" if meet else FAMILIES_WANTED
                 ),
+                "" if meet else "give each listener its own port",
             )
+
+
+def _refused_by_kafka(one: Socket, other: Socket) -> bool:
+    """Whether a broker does not start with two listeners on one port, though their addresses differ."""
+    literals = [each.bind for each in (one, other) if is_address(each.bind)]
+    return {ipaddress.ip_address(each).version for each in literals} != {4, 6}
 
 
 def _held(world: World, member: Member, sockets: List[Socket]) -> Iterator[Problem]:
