@@ -10,9 +10,12 @@ What matters here:
 * acks=all and idempotence: what is acknowledged is on all replicas in sync, once, in order for each key.
 * A broker that dies is no error of ours: librdkafka finds the new leader and sends again, for at most
   delivery.timeout.ms. A record counts when its callback has come without an error, not before.
+* A key lies in the same partition as for a Java client. Where others have written to the topic with librdkafka's
+  own partitioner, take that one: a key that changes its partition loses its order.
 * At SIGTERM and SIGINT no new line is taken, and all that was taken is delivered before the end.
 
-The exit code is 0 if every line that was taken was acknowledged, else 1; lines that were not are named.
+The exit code is 0 if every line that was taken was acknowledged, else 1, also where the input could not be read to
+its end; lines that were not acknowledged are named. A line may have any bytes.
 """
 
 from __future__ import annotations
@@ -35,6 +38,8 @@ SAFE = {
     "delivery.timeout.ms": 120_000,
     # a few milliseconds make batches, and batches make throughput
     "linger.ms": 5,
+    # Java's; librdkafka's own, consistent_random, has another partition for the same key
+    "partitioner": "murmur2_random",
     "compression.type": "lz4",
 }
 
@@ -51,7 +56,7 @@ class Deliveries:
     def __init__(self) -> None:
         self.taken = self.acknowledged = self.failed = 0
 
-    def about(self, line: str):
+    def about(self, line: bytes):
         """Return the callback for one line."""
 
         def done(error, _message) -> None:
@@ -59,19 +64,29 @@ class Deliveries:
                 self.acknowledged += 1
             else:
                 self.failed += 1
-                print(f"not acknowledged: {line[:NAMED]!r}: {error.str()}", file=sys.stderr)
+                named = line[:NAMED].decode(errors="backslashreplace")
+                print(f"not acknowledged: {named!r}: {error.str()}", file=sys.stderr)
 
         return done
 
 
-def lines_until(stopped: threading.Event) -> Iterator[Optional[str]]:
-    """Yield lines of the standard input as they come, None while there is none, until its end or `stopped`."""
+def lines_until(stopped: threading.Event) -> Iterator[Optional[bytes]]:
+    """Yield lines of the standard input as they come, None while there is none, until its end or `stopped`.
+
+    OSError where it cannot be read.
+    """
     waiting: queue.Queue = queue.Queue(maxsize=10_000)
 
     def read() -> None:
-        for line in sys.stdin:
-            waiting.put(line.rstrip("\n"))
-        waiting.put(EOFError)
+        end: Exception = EOFError()
+        try:
+            # bytes: what is text, and in which encoding, is no business of ours
+            for line in sys.stdin.buffer:
+                waiting.put(line.rstrip(b"\r\n"))
+        except OSError as error:
+            end = error
+        finally:
+            waiting.put(end)
 
     # a thread of its own: a signal does not end a blocking read
     threading.Thread(target=read, daemon=True).start()
@@ -81,14 +96,16 @@ def lines_until(stopped: threading.Event) -> Iterator[Optional[str]]:
         except queue.Empty:
             yield None
             continue
-        if line is EOFError:
+        if isinstance(line, EOFError):
             return
+        if isinstance(line, OSError):
+            raise line
         yield line
 
 
-def send(producer: Producer, topic: str, line: str, deliveries: Deliveries) -> None:
+def send(producer: Producer, topic: str, line: bytes, deliveries: Deliveries) -> None:
     """Hand one line over to librdkafka; wait while its queue is full."""
-    key, tab, value = line.partition("\t")
+    key, tab, value = line.partition(b"\t")
     deliveries.taken += 1
     while True:
         try:
@@ -128,16 +145,21 @@ def main() -> int:
     settings = json.loads(arguments.settings.read_text())
     producer = Producer({**settings, **SAFE, "error_cb": troubled})
     deliveries = Deliveries()
+    ended = False
     try:
         for line in lines_until(stopped):
             if line is not None:
                 send(producer, arguments.topic, line, deliveries)
             producer.poll(0)  # serves the callbacks
-    except KafkaException as error:
+        ended = True
+    except (KafkaException, OSError) as error:
         print(f"cannot go on: {error}", file=sys.stderr)
-    producer.flush(SAFE["delivery.timeout.ms"] / 1000)
-    print(f"{deliveries.acknowledged} of {deliveries.taken} records acknowledged", file=sys.stderr)
-    return 0 if deliveries.acknowledged == deliveries.taken else 1
+    finally:  # whatever has ended it
+        producer.flush(SAFE["delivery.timeout.ms"] / 1000)
+        print(
+            f"{deliveries.acknowledged} of {deliveries.taken} records acknowledged", file=sys.stderr
+        )
+    return 0 if ended and deliveries.acknowledged == deliveries.taken else 1
 
 
 if __name__ == "__main__":
