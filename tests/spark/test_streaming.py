@@ -11,6 +11,7 @@ import sys
 from dataclasses import replace
 
 import pytest
+from confluent_kafka.admin import AdminClient, NewTopic
 
 from tests.spark.conftest import JOB
 from tests.spark.disturbing import make_whole
@@ -201,6 +202,25 @@ def test_a_watch_with_an_end_decides_each_record(cluster, tmp_path):
     assert status["generation"] > 1
     (left,) = (tmp_path / "state").glob("generation-*")
     assert left.name == f"generation-{status['generation']:06d}"
+
+
+def test_a_broker_that_came_after_the_topic_was_made_is_watched_too(cluster, tmp_path):
+    name = "kafkaops-watch-grown"
+    admin = AdminClient({"bootstrap.servers": cluster.bootstrap_servers})
+    brokers = sorted(admin.list_topics(timeout=30).brokers)
+    earlier = [brokers[:2], brokers[1::-1]]
+    new = NewTopic(name, num_partitions=2, replica_assignment=earlier)
+    admin.create_topics([new])[name].result(30)
+    running = Running(
+        cluster.bootstrap_servers, tmp_path, f"--topic={name}", "--within=10s", "--duration=8s"
+    )
+    running.start()
+    assert running.process.wait(180) == 0, running.log.read_text(encoding="utf-8")
+    partitions = admin.list_topics(name, timeout=30).topics[name].partitions
+    assert sorted(each.replicas[0] for each in partitions.values()) == brokers
+    assert all(len(each.replicas) == 2 for each in partitions.values())
+    counts = running.status()["counts"]
+    assert counts["acknowledged"] == counts["arrived"] > 0
 
 
 # The clock of the program's own process, which alone has a part in it: ahead by what a file says.

@@ -22,7 +22,9 @@ from flow.watch.account import (
     POINTS,
     Account,
     Row,
+    Standing,
     added,
+    outcome,
     quantiles,
     state_of,
     watermark_of,
@@ -459,30 +461,45 @@ def test_topics_of_others_are_refused(name):
 
 
 class Answering:
-    """A cluster of three partitions that end at 1000; `silent`: no broker tells where they end."""
+    """A cluster whose topic's partitions end at 1000; `silent`: no broker tells where they end."""
 
     silent = False
+    brokers = (1, 2, 3)
+    refuses = ""
+
+    def __init__(self):
+        self.replicas = [(1, 2, 3), (2, 3, 1), (3, 1, 2)]
 
     def describe(self):
-        return SimpleNamespace(cluster_id="x")
+        return SimpleNamespace(cluster_id="x", brokers=dict.fromkeys(self.brokers))
+
+    def has_topic(self, name):
+        return True
 
     def topic_id(self, name):
         return "T"
 
-    def positions(self, name, wait=0):
+    def layout(self, name):
+        return {number: {"replicas": each} for number, each in enumerate(self.replicas)}
+
+    def add_partitions(self, name, total, assignment):
+        if self.refuses:
+            raise CannotRun(self.refuses)
+        self.replicas += map(tuple, assignment)
+        assert len(self.replicas) == total
+
+    def positions(self, name, wait=0, known=()):
         if self.silent:
             raise CannotRun("no broker answers")
-        return {number: SimpleNamespace(end=1000) for number in range(3)}
+        return {number: SimpleNamespace(end=1000) for number in range(len(self.replicas))}
 
 
 class Emptied(Answering):
     """A cluster whose topic somebody has deleted."""
 
     def __init__(self):
+        super().__init__()
         self.made = []
-
-    def describe(self):
-        return SimpleNamespace(cluster_id="x", brokers={1: None, 2: None, 3: None})
 
     def has_topic(self, name):
         return bool(self.made)
@@ -568,6 +585,76 @@ def test_another_size_of_records_gives_up_what_was_undecided_and_says_so(
     assert again._plan["generation"] == generation
 
 
+@pytest.mark.parametrize(
+    "brokers, replicas, expected",
+    [
+        ((1, 2, 3), [(1, 2), (2, 3), (3, 1)], []),
+        ((1, 2, 3, 4), [(1, 2), (2, 3), (3, 1)], [[4, 1]]),
+        ((5, 1, 4), [(1, 4, 5)], [[4, 5, 1], [5, 1, 4]]),
+        # one that is down is not among the brokers, and what it leads stays
+        ((1, 2), [(1, 2, 3), (2, 3, 1), (3, 1, 2)], []),
+        # a cluster that had one broker keeps one replica
+        ((1, 2), [(1,)], [[2]]),
+        ((1, 2), [], []),
+    ],
+)
+def test_the_partitions_that_a_topic_lacks_are_led_by_brokers_that_lead_none(
+    brokers, replicas, expected
+):
+    assert topic.lacking(brokers, replicas) == expected
+
+
+def test_each_start_watches_the_brokers_that_came_later(tmp_path):
+    cluster = Answering()
+    own = (cluster, "kafkaops-watch", None, None, str(tmp_path))
+    assert topic.own(*own) == 3
+    topic.plan(str(tmp_path), cluster, "kafkaops-watch", 3, 100)
+    cluster.brokers = (1, 2, 3, 4)
+    assert topic.own(*own) == 4
+    assert cluster.replicas[3] == (4, 1, 2)
+    assert topic.plan(str(tmp_path), cluster, "kafkaops-watch", 4, 100)["renew"]
+    assert topic.own(*own) == 4
+
+
+def test_a_broker_that_cannot_be_watched_is_named_and_the_others_are_watched(tmp_path, capsys):
+    cluster = Answering()
+    cluster.brokers, cluster.refuses = (1, 2, 3, 4), "allow this user Alter on it"
+    assert topic.own(cluster, "kafkaops-watch", None, None, str(tmp_path)) == 3
+    said = capsys.readouterr().err
+    assert "lead no partition of kafkaops-watch, so that they are not watched: 4: allow" in said
+
+
+def test_the_next_generation_watches_the_brokers_that_came_later_too(tmp_path):
+    cluster = Answering()
+    told = topic.plan(str(tmp_path), cluster, "kafkaops-watch", 3, 100)
+    assert topic.grown(cluster, told) == told
+    cluster.brokers = (1, 2, 3, 4)
+    grown = topic.renewed(str(tmp_path), cluster, topic.grown(cluster, told))
+    assert (grown["partitions"], len(grown["first_offsets"])) == (4, 4)
+    cluster.brokers, cluster.silent = (1, 2, 3, 4, 5), True
+    assert topic.grown(cluster, grown) == grown
+
+
+BEFORE = Standing(acknowledged=1000, lost=2, given_up=7)
+
+
+@pytest.mark.parametrize(
+    "now, verdict, why",
+    [
+        (Standing(1400, 2, 7), "pass", ""),
+        (Standing(1400, 2, 7, pending=-1), "pass", ""),
+        (Standing(1400, 3, 7), "fail", "lost: 1"),
+        (Standing(1400, 3, 7, pending=9), "fail", "lost: 1"),
+        (Standing(1400, 2, 7, 420), "inconclusive", "420 acknowledged records is not known"),
+        (Standing(1400, 2, 10, 4), "inconclusive", "what became of 7 acknowledged"),
+        (Standing(1000, 2, 7), "inconclusive", "no record was acknowledged"),
+    ],
+)
+def test_the_outcome_of_a_watch_is_what_it_has_added(now, verdict, why):
+    found, said = outcome(BEFORE, now)
+    assert found == verdict and why in said
+
+
 class Stream(Idle):
     """A query whose watermark is where the newest record was, and a minute behind; it never goes back."""
 
@@ -591,6 +678,61 @@ class Stream(Idle):
             "stateOperators": [],
             "durationMs": {},
         }
+
+
+@pytest.mark.parametrize(
+    "decided, lost, earlier, code, said",
+    [
+        (400, 0, 0, 0, ""),
+        (400, 0, 3, 0, ""),
+        (399, 1, 3, 1, ""),
+        (0, 0, 0, 2, "WARNING undecided: what became of 400 acknowledged records is not known"),
+    ],
+)
+def test_a_watch_with_an_end_tells_by_its_exit_code_what_it_has_seen_itself(
+    monkeypatch, tmp_path, capsys, decided, lost, earlier, code, said
+):
+    """Neither a loss of last week, nor that nothing is lost of what nobody knows."""
+
+    class Deciding(Stream):
+        """Its one batch has so many of the records that were acknowledged meanwhile."""
+
+        def __init__(self, clock):
+            super().__init__(clock)
+            rows = [row(number, 10 + number, 10 + number) for number in range(decided)]
+            watch._take(1, rows + [row(9000 + number, 10) for number in range(lost)])
+
+    class Writing:
+        trouble, unknown, attempt, acknowledged = None, 0, 1, 10_000 + earlier + 400
+        last_unknown = 0.0
+
+        def __init__(self, *_):
+            self.last_acknowledged = {0: NOW}
+
+        def start(self):
+            pass
+
+        end = start
+
+        def send_sentinel(self, ahead):
+            pass
+
+    clock = Clock(10**6)
+    monkeypatch.setattr(service, "time", clock)
+    monkeypatch.setattr(service, "Canary", Writing)
+    monkeypatch.setattr(service.join, "start", lambda *_: Deciding(clock))
+    a_generation(tmp_path)
+    account = Account(1, 0)
+    account.counts.update(arrived=10_000, lost=earlier)
+    (tmp_path / "account.json").write_text(json.dumps(account.to_json()))
+    told = {"acknowledged": 10_000 + earlier}
+    (tmp_path / "position.json").write_text(json.dumps(told))
+    watch = a_generation(tmp_path)
+    watch._stop = clock
+    for name, value in {"rate": 2, "duration": 30, "renew": 10**6}.items():
+        setattr(watch._options, name, value)
+    assert watch.run() == code
+    assert said in capsys.readouterr().err
 
 
 class ClockSetBack(Clock):

@@ -8,8 +8,9 @@ compares what was acknowledged with what arrives.
     watch.py --remove ...
 
 It ends with SIGTERM or Ctrl-C, and goes on where it was when it is started again. With --duration it ends
-by itself, when each record is decided: exit code 0 if all arrived, 1 if one was lost. 3: it could not
-run. docs/streaming.md explains it.
+by itself, when each record is decided: exit code 0 if all arrived, 1 if one was lost, 2 if none was
+acknowledged, or it is not known of each whether it arrived. 3: it could not run. docs/streaming.md
+explains it.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ import threading
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
 from flow.engine import session
-from flow.judge.verdict import COULD_NOT_RUN
+from flow.judge.verdict import COULD_NOT_RUN, EXIT_CODE, INCONCLUSIVE
 from flow.messages import failure
 from flow.messages.failure import CannotRun
 from flow.messages.output import note
@@ -210,7 +211,7 @@ def main(argv: list) -> int:
             return _told(options, stop)
     except Exception as error:
         if stop.is_set():  # Spark's Java may have had the same signal
-            return 0
+            return EXIT_CODE[INCONCLUSIVE] if options.duration else 0
         note(f"could not run: {failure.sentence(error, options.output)}")
         return COULD_NOT_RUN
     finally:

@@ -227,6 +227,20 @@ class Cluster:
                 )
             time.sleep(0.05)
 
+    def add_partitions(self, topic: str, total: int, assignment: list) -> None:
+        """Let the topic have so many partitions, the new ones with these replicas, preferred leader first."""
+        from confluent_kafka.admin import NewPartitions
+
+        new = NewPartitions(topic, total, replica_assignment=assignment)
+        try:
+            self._admin.create_partitions([new], operation_timeout=self._timeout)[topic].result(
+                self._timeout + 5
+            )
+        except Exception as error:
+            raise self._failure(
+                f"partitions could not be added to {topic}", error, "Alter on it"
+            ) from error
+
     def delete_topic(
         self, topic: str, within: Optional[float] = None, until_gone: bool = False
     ) -> bool:

@@ -16,6 +16,8 @@ from dataclasses import asdict, dataclass, field
 from datetime import datetime
 from typing import Iterable, List, Mapping, Optional, Sequence, Tuple
 
+from flow.judge.verdict import FAIL, INCONCLUSIVE, PASS
+
 CANARY, SENTINEL = 0, 1  # of a record's field `producer`
 LOST, DUPLICATE, UNCONFIRMED = "lost", "duplicate", "unconfirmed"
 COUNTED = ("arrived", LOST, DUPLICATE, UNCONFIRMED, "late")
@@ -139,6 +141,29 @@ class Account:
         if len(self.course) > POINTS:
             older = self.course[: POINTS // 2]
             self.course = older[::2] + self.course[POINTS // 2 :]
+
+
+@dataclass(frozen=True)
+class Standing:
+    """Where a watch stands: records acknowledged, lost, given up undecided, and not decided yet."""
+
+    acknowledged: int
+    lost: int
+    given_up: int
+    pending: int = 0
+
+
+def outcome(before: Standing, now: Standing) -> Tuple[str, str]:
+    """(verdict, why) of a watch with an end, by what it has added to what was so before."""
+    lost = now.lost - before.lost
+    if lost:
+        return FAIL, f"lost: {lost:,}"
+    if now.acknowledged <= before.acknowledged:
+        return INCONCLUSIVE, "no record was acknowledged"
+    undecided = max(0, now.pending) + now.given_up - before.given_up
+    if undecided:
+        return INCONCLUSIVE, f"what became of {undecided:,} acknowledged records is not known"
+    return PASS, ""
 
 
 def added(ranges: List[list], number: int) -> bool:

@@ -22,18 +22,28 @@ from contextlib import suppress
 from datetime import datetime, timezone
 from typing import Any, List, Optional
 
+from flow.judge.verdict import EXIT_CODE, INCONCLUSIVE
 from flow.messages import stack_trace
 from flow.messages.output import as_json, note, read_json, write_all, write_json
 from flow.prepare.cluster import Cluster
 from flow.watch import alarm, join, tell, topic
-from flow.watch.account import LOST, Account, Found, Row, quantiles, state_of, watermark_of
-from flow.watch.canary import Canary
+from flow.watch.account import (
+    LOST,
+    Account,
+    Found,
+    Row,
+    Standing,
+    outcome,
+    quantiles,
+    state_of,
+    watermark_of,
+)
+from flow.watch.canary import Canary, acknowledged_before
 
 _LOOK_SECONDS = 0.5
 _ACCOUNT = "account.json"
 # It is told at least so often, and a status that was not written for so long is nobody's any more.
 _TELL_SECONDS, _OLD_SECONDS = 60, 300
-PASS, LOSS = 0, 1
 _NOTHING = {"rows": 0, "bytes": 0}
 
 
@@ -102,6 +112,7 @@ class Watch:
         options = self._options
         ends = time.monotonic() + options.duration if options.duration else float("inf")
         self._begin_anew_if_need_be()
+        before = self._standing_before()
         while True:
             until = min(ends, time.monotonic() + options.renew)
             self._begin()
@@ -118,6 +129,7 @@ class Watch:
             if time.monotonic() >= ends or self._stop.is_set():
                 break
             self._end_query()
+            self._plan = topic.grown(self._cluster, self._plan)
             self._renew()
         self._end_query()
         self._tell()
@@ -125,7 +137,21 @@ class Watch:
         with self._lock:
             self._account.last_counted = 0.0  # until the next start nobody was to look
             self._keep()
-        return LOSS if self._account.counts[LOST] and options.duration else PASS
+        return self._exit_code(before) if options.duration else 0
+
+    def _standing_before(self) -> Standing:
+        """What earlier runs have left: a loss of last week is none of this one."""
+        noted = acknowledged_before(self._places()["ledger"])
+        acknowledged = max(self._position("acknowledged"), noted)
+        return Standing(acknowledged, self._account.counts[LOST], self._account.given_up)
+
+    def _exit_code(self, before: Standing) -> int:
+        account, acknowledged = self._account, self._canary.acknowledged
+        now = Standing(acknowledged, account.counts[LOST], account.given_up, self._pending())
+        verdict, why = outcome(before, now)
+        if verdict == INCONCLUSIVE:
+            self._say("warning", "undecided", why)
+        return EXIT_CODE[verdict]
 
     def _begin_anew_if_need_be(self) -> None:
         """Before anything runs: a generation that cannot go on is followed by the next one."""

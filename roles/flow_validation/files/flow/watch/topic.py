@@ -7,10 +7,11 @@ from __future__ import annotations
 import os
 import time
 import uuid
-from typing import Optional
+from contextlib import suppress
+from typing import Collection, List, Optional, Sequence
 
 from flow.messages.failure import CannotRun
-from flow.messages.output import read_json, write_json
+from flow.messages.output import note, read_json, write_json
 from flow.prepare.cluster import CLEANUP_POLICY, MIN_ISR, TIMESTAMP_TYPE, Cluster, spread
 from flow.record.timing import APPENDED
 
@@ -37,7 +38,8 @@ def own(
     min_isr: Optional[int],
     state: str,
 ) -> int:
-    """Create the topic where it is missing, one partition led by each broker; how many it has.
+    """Create the topic where it is missing, one partition led by each broker, and add those of brokers that came
+    later; how many it has.
 
     CannotRun where the state's directory knows it: who deleted it shall be seen, and its records are missed.
     """
@@ -60,10 +62,50 @@ def own(
             "unclean.leader.election.enable": "false",
         }
         cluster.create_topic(topic, spread(brokers, len(brokers), replicas), config)
-    found = cluster.positions(topic, wait=30)
+    known = _grow(cluster, topic)
+    found = cluster.positions(topic, wait=30, known=range(known))
     if not found:
         raise CannotRun(f"topic {topic} was created, but no broker knows it")
     return len(found)
+
+
+def lacking(brokers: Collection[int], replicas: Sequence[Sequence[int]]) -> List[List[int]]:
+    """Replicas of the partitions that a topic with these lacks: one that each broker leads, if all are in order."""
+    ring = sorted(brokers)
+    leading = {each[0] for each in replicas if each}
+    many = min(max(map(len, replicas), default=0), len(ring))
+    wanted = spread(ring, len(ring), many) if many else []
+    return [each for each in wanted if each[0] not in leading]
+
+
+def _grow(cluster: Cluster, topic: str) -> int:
+    """Add a partition for each broker that leads none; how many partitions there are. What cannot be added is said."""
+    layout = cluster.layout(topic)
+    replicas = [layout[number]["replicas"] for number in sorted(layout)]
+    more = lacking(cluster.describe().brokers, replicas)
+    if not more:
+        return len(replicas)
+    try:
+        cluster.add_partitions(topic, len(replicas) + len(more), more)
+    except CannotRun as error:
+        who = ", ".join(str(each[0]) for each in more)
+        note(
+            f"brokers that lead no partition of {topic}, so that they are not watched: {who}: {error}"
+        )
+        return len(replicas)
+    return len(replicas) + len(more)
+
+
+def grown(cluster: Cluster, told: dict) -> dict:
+    """A plan, with the partitions that its topic has once brokers that came later lead one, too.
+
+    Only between two generations. Without an answer it is as it was.
+    """
+    with suppress(CannotRun):
+        known = range(_grow(cluster, told["topic"]))
+        found = cluster.positions(told["topic"], wait=30, known=known)
+        return {**told, "partitions": len(found) or told["partitions"]}
+    return told
 
 
 def plan(state: str, cluster: Cluster, topic: str, partitions: int, record_size: int) -> dict:
