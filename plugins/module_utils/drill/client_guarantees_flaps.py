@@ -32,6 +32,9 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.client_load
     now_ms,
     written,
 )
+from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.client_there import (
+    groups_seen,
+)
 from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.client_throwaway import (
     RETURN_SECONDS,
     brokers_stopped,
@@ -51,7 +54,6 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.guarantees_
 from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.judgement import Ask
 from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.observed import (
     Seen,
-    group_seen,
     longest_since,
     pauses,
     per_bucket,
@@ -136,7 +138,7 @@ def flaps(connection: Connection, home: str, judge: Ask) -> Seen:
             acknowledged=len(sent),
             refused=dict(ticker.refused),
             pause_ms=longest_since(pauses(ticker.acknowledged.values(), ticker.ended_ms), at_ms),
-            groups=(group_seen(TOPIC, sent, list(reader.came)),),
+            groups=groups_seen(settings, TOPIC, 1, sent, {TOPIC: list(reader.came)}),
             moments=tuple(watch.moments),
             timeline=per_bucket(ticker.acknowledged.values()),
             measured={

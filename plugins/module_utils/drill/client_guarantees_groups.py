@@ -26,8 +26,12 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.cast import
 from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.catalogue import PREFIX
 from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.client_load import (
     Reader,
+    Settings,
     Ticker,
     written,
+)
+from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.client_there import (
+    groups_seen,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.client_throwaway import (
     RETURN_SECONDS,
@@ -46,12 +50,12 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.client_topi
 from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.guarantees_groups import (
     DISK_GONE,
     GroupCase,
+    enough,
     row_of_group,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.judgement import Ask
 from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.observed import (
     Seen,
-    group_seen,
     longest_since,
     pauses,
     per_bucket,
@@ -60,12 +64,15 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.throwaway i
     BROKERS,
     marked,
 )
-from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.verdict import row_kept
+from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.verdict import (
+    FOUND_SECONDS,
+    row_kept,
+)
 from ansible_collections.kafkaops.cluster.plugins.module_utils.waiting import Steady, wait_until
 
 # So many records have been committed before, and are afterwards.
 ENOUGH = 100
-# So long a group that nobody coordinates is watched, once the others know that its broker is away.
+# So long a group is watched at least, once the others know that the broker that coordinated it is away.
 AWAY_SECONDS = 8.0
 
 
@@ -102,7 +109,7 @@ def group_guarantee(connection: Connection, home: str, case: GroupCase, judge: A
             ticker = Ticker(settings, topic)
             reader = Reader(settings, topic, group)
             try:
-                seen = _watched(client, home, case, place, victim, ticker, reader)
+                seen = _watched((client, settings), home, case, place, victim, ticker, reader)
                 return replace(seen, judged=judge([written(topic, ticker)]))
             finally:
                 ticker.stop()
@@ -110,7 +117,7 @@ def group_guarantee(connection: Connection, home: str, case: GroupCase, judge: A
 
 
 def _watched(
-    client: DrillClient,
+    asked: Tuple[DrillClient, Settings],
     home: str,
     case: GroupCase,
     place: Key,
@@ -118,6 +125,7 @@ def _watched(
     ticker: Ticker,
     reader: Reader,
 ) -> Seen:
+    client, settings = asked
     group, records = reader.group, (f"{PREFIX}{case.topic}", 0)
     if not wait_until(lambda: len(reader.committed_ms) >= ENOUGH, 2 * ANSWER_SECONDS):
         raise failed(group, "it commits nothing")
@@ -131,7 +139,8 @@ def _watched(
         before = len(reader.committed_ms)
         quiet = Steady(AWAY_SECONDS)
         wait_until(
-            lambda: quiet(True) or len(reader.committed_ms) > before + ENOUGH, RETURN_SECONDS
+            lambda: enough(case, len(reader.committed_ms) - before, ENOUGH, quiet(True)),
+            FOUND_SECONDS if case.replicas > 1 else RETURN_SECONDS,
         )
         meanwhile = len(reader.committed_ms) - before
     # it may first have to learn that its coordinator is back
@@ -144,13 +153,12 @@ def _watched(
     wait_until(lambda: reader.has(sent), ANSWER_SECONDS)
     reader.close()
     came = list(reader.came)
-    seen = group_seen(group, sent, came)
     return Seen(
         sent=len(ticker.sent),
         acknowledged=len(sent),
         refused=dict(ticker.refused),
         pause_ms=longest_since(pauses(reader.committed_ms, ticker.ended_ms), at_ms),
-        groups=(seen,),
+        groups=groups_seen(settings, records[0], 1, sent, {group: came}),
         timeline=per_bucket(ticker.acknowledged.values()),
         measured={
             "loss": case.loss,

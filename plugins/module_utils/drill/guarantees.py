@@ -16,7 +16,7 @@ from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple
 
 from ansible_collections.kafkaops.cluster.plugins.module_utils.drill import judgement
 from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.observed import Seen
-from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.verdict import Row
+from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.verdict import Row, unmeasured
 
 # What is lost: the leader's process, the processes of all brokers, the leader's machine, all machines.
 LEADER_KILLED, ALL_KILLED = "leader_killed", "all_killed"
@@ -136,13 +136,13 @@ def _of_power(case: Case) -> Tuple[str, str]:
 
 def row_of(case: Case, seen: Optional[Seen], error: str = "") -> Row:
     """The row of the table. `seen` is None where it could not be measured; `error` says why."""
-    done, expected = done_of(case), expectation(case)[1]
+    expected = expectation(case)[1]
     if seen is None:
-        return Row(case.name, SCENARIO, done, expected, "nothing", None, (), (error,))
+        return unmeasured(case.name, SCENARIO, expected, error)
     return Row(
         case.name,
         SCENARIO,
-        done,
+        done_of(case),
         expected,
         "; ".join([*told(case, seen), *judgement.told(seen.judged)]),
         seen.pause_ms,

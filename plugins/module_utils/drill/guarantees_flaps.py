@@ -13,7 +13,11 @@ from typing import FrozenSet, Iterable, Iterator, List, Optional, Sequence
 
 from ansible_collections.kafkaops.cluster.plugins.module_utils.drill import judgement
 from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.observed import Moment, Seen
-from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.verdict import Row
+from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.verdict import (
+    Row,
+    not_looked_for,
+    unmeasured,
+)
 
 FLAPS = "follower_flaps"
 # The row of the table of scenarios.
@@ -75,7 +79,7 @@ def quiet_before(flaps: Sequence[Flap], passed_ms: int) -> Optional[int]:
 def row_of_flaps(seen: Optional[Seen], replicas: Sequence[int], error: str = "") -> Row:
     """The row of the table. `seen` is None where it could not be measured; `error` says why."""
     if seen is None:
-        return Row(NAME, SCENARIO, DONE, EXPECTED, "nothing", None, (), (error,))
+        return unmeasured(NAME, SCENARIO, EXPECTED, error)
     flaps = flaps_of(seen.moments, replicas)
     return Row(
         NAME,
@@ -85,7 +89,7 @@ def row_of_flaps(seen: Optional[Seen], replicas: Sequence[int], error: str = "")
         "; ".join([*_told(seen, flaps), *judgement.told(seen.judged)]),
         seen.pause_ms,
         (*_broken(seen, flaps), *judgement.broken(seen.judged)),
-        tuple(judgement.unclear(seen.judged)),
+        (*not_looked_for(seen), *judgement.unclear(seen.judged)),
     )
 
 
@@ -94,6 +98,8 @@ def _broken(seen: Seen, flaps: Sequence[Flap]) -> Iterator[str]:
     follower, passed_ms = seen.measured["follower"], seen.measured["passed_ms"]
     if seen.lost:
         yield f"{seen.lost} acknowledged records never came"
+    if seen.late:
+        yield f"{seen.late} acknowledged records did not come in time; the topic has them"
     if len(flaps) != TIMES:
         yield f"it was seen to leave the ISR {len(flaps)} times, and hung {TIMES} times"
     others = sorted(frozenset().union(*(each.who for each in flaps)) - {follower})

@@ -13,7 +13,11 @@ from typing import Iterator, Optional
 
 from ansible_collections.kafkaops.cluster.plugins.module_utils.drill import judgement
 from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.observed import Seen
-from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.verdict import Row
+from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.verdict import (
+    Row,
+    not_looked_for,
+    unmeasured,
+)
 
 KILLED, DISK_GONE = "coordinator_killed", "coordinator_disk_gone"
 LOSSES = (KILLED, DISK_GONE)
@@ -58,7 +62,7 @@ class GroupCase:
 def row_of_group(case: GroupCase, seen: Optional[Seen], error: str = "") -> Row:
     """The row of the table. `seen` is None where it could not be measured; `error` says why."""
     if seen is None:
-        return Row(case.name, SCENARIO, case.done, case.expected, "nothing", None, (), (error,))
+        return unmeasured(case.name, SCENARIO, case.expected, error)
     return Row(
         case.name,
         SCENARIO,
@@ -67,7 +71,7 @@ def row_of_group(case: GroupCase, seen: Optional[Seen], error: str = "") -> Row:
         "; ".join([*told(seen), *judgement.told(seen.judged)]),
         seen.pause_ms,
         (*broken(case, seen), *judgement.broken(seen.judged)),
-        tuple(judgement.unclear(seen.judged)),
+        (*not_looked_for(seen), *judgement.unclear(seen.judged)),
     )
 
 
@@ -79,6 +83,8 @@ def broken(case: GroupCase, seen: Seen) -> Iterator[str]:
         yield "nothing was committed before, so nothing was tried"
     if seen.lost:
         yield f"{seen.lost} acknowledged records never came"
+    if seen.late:
+        yield f"{seen.late} acknowledged records did not come in time; the topic has them"
     if case.replicas > 1 and not meanwhile:
         yield "no commit was taken while its coordinator was away"
     if case.replicas == 1 and meanwhile:
@@ -88,6 +94,13 @@ def broken(case: GroupCase, seen: Seen) -> Iterator[str]:
             yield f"{again} of {committed} committed records came again, although nobody else had the commits"
     elif again:
         yield f"{again} of {committed} committed records came again"
+
+
+def enough(case: GroupCase, commits: int, many: int, quiet: bool) -> bool:
+    """Whether a group without its coordinator was watched for long enough. `quiet`: for as long as one is watched to
+    which nothing shall happen; where another shall coordinate it, the first commit is waited for, for longer.
+    """
+    return commits > many or (quiet and (case.replicas == 1 or commits > 0))
 
 
 def told(seen: Seen) -> Iterator[str]:

@@ -127,7 +127,7 @@ def judged(
         *judgement.broken(seen.judged),
         *amiss,
     ]
-    unclear = [*([error] if error else ()), *_not_looked_for(seen), *filter(None, (unseen,))]
+    unclear = [*([error] if error else ()), *not_looked_for(seen), *filter(None, (unseen,))]
     if seen.measured.get("left"):
         unclear.append(f"its topic and groups are removed later: {seen.measured['left']}")
     unclear.extend(judgement.unclear(seen.judged))
@@ -173,6 +173,11 @@ def fault_of(row: Row, seen: Optional[Seen]) -> Dict[str, Any]:
 def not_begun(drill: Drill, why: str) -> Row:
     """The row of a drill that this cluster cannot have."""
     return Row(drill.name, drill.row, "nothing", drill.expected, "nothing", None, (), (why,))
+
+
+def unmeasured(name: str, row: str, expected: str, error: str) -> Row:
+    """The row of what has ended before it was seen through: how much of it was done is not known."""
+    return Row(name, row, _UNKNOWN, expected, "nothing", None, (), (error,))
 
 
 # Whoever should have told it has not come to that.
@@ -239,7 +244,7 @@ def _records(chosen: Cast, seen: Seen) -> Iterator[str]:
         yield f"{repeated} records came twice, although the consumer was closed"
 
 
-def _not_looked_for(seen: Seen) -> Iterator[str]:
+def not_looked_for(seen: Seen) -> Iterator[str]:
     """Records of which nobody knows whether they are lost: the topic could not be read to its end."""
     unread = "in time, and could not be looked for: the topic could not be read to its end"
     for group in seen.groups:

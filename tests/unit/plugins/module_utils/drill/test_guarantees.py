@@ -212,6 +212,7 @@ def test_each_case_has_a_name_and_a_topic_of_its_own():
 
 def test_a_row_that_could_not_be_measured_is_open_and_says_why():
     row = row_of(Case(EVERY, ALL_KILLED), None, "nobody leads it").to_dict()
+    assert row["done"] == "nothing that is known"
     assert (row["verdict"], row["open"]) == ("open", ["nobody leads it"])
 
 

@@ -39,9 +39,9 @@ def moments(changes):
     return tuple(Moment(at_ms, 1, frozenset(isr), 1) for at_ms, isr in changes)
 
 
-def seen(changes=THRICE, passed_ms=27000, missing=(), reason=""):
+def seen(changes=THRICE, passed_ms=27000, missing=(), reason="", late=0):
     """What was seen of broker 3, which hung three times."""
-    group = GroupSeen("mine", 300 - len(missing), tuple(missing))
+    group = GroupSeen("mine", 300 - len(missing), tuple(missing), late=late)
     measured = {"follower": 3, "passed_ms": passed_ms, "waited_seconds": 19.0, "reason": reason}
     return Seen(
         300, 300, pause_ms=6000, groups=(group,), moments=moments(changes), measured=measured
@@ -61,6 +61,7 @@ def seen(changes=THRICE, passed_ms=27000, missing=(), reason=""):
         ({"changes": [*THRICE[:5], (27000, (1, 2)), (29000, ALL)], "passed_ms": 20000}, ""),
         ({"passed_ms": None, "reason": "waited in vain"}, "afterwards: waited in vain"),
         ({"missing": ["7"]}, "1 acknowledged records never came"),
+        ({"late": 4}, "4 acknowledged records did not come in time; the topic has them"),
         ({"changes": THRICE[:5]}, "it was seen to leave the ISR 2 times, and hung 3 times"),
         ({"changes": [*THRICE[:5], (17000, (1,)), (24000, ALL)]}, "2 left the ISR, too"),
     ],
@@ -92,6 +93,7 @@ def test_the_row_tells_rate_and_times():
 def test_a_row_that_could_not_be_measured_is_open_and_says_why():
     row = row_of_flaps(None, ALL, "it hangs, and stays in the ISR").to_dict()
     assert (row["verdict"], row["open"]) == ("open", ["it hangs, and stays in the ISR"])
+    assert row["done"] == "nothing that is known"
 
 
 def test_one_that_is_not_back_has_no_rate_and_no_quiet():

@@ -15,6 +15,7 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.guarantees_
     DISK_GONE,
     KILLED,
     GroupCase,
+    enough,
     row_of_group,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.observed import (
@@ -23,9 +24,9 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.observed im
 )
 
 
-def seen(meanwhile=0, again=0, committed=100, missing=()):
+def seen(meanwhile=0, again=0, committed=100, missing=(), **more):
     """What was seen of a group that had committed 100 records."""
-    group = GroupSeen("mine", 300 - len(missing), tuple(missing))
+    group = GroupSeen("mine", 300 - len(missing), tuple(missing), **more)
     measured = {"meanwhile": meanwhile, "again": again, "committed": committed}
     return Seen(300, 300, pause_ms=9000, groups=(group,), measured=measured)
 
@@ -37,6 +38,12 @@ def seen(meanwhile=0, again=0, committed=100, missing=()):
         (3, KILLED, {}, "no commit was taken while its coordinator was away"),
         (3, KILLED, {"meanwhile": 50, "again": 2}, "2 of 100 committed records came again"),
         (3, KILLED, {"meanwhile": 50, "missing": ["7"]}, "1 acknowledged records never came"),
+        (
+            3,
+            KILLED,
+            {"meanwhile": 50, "late": 4},
+            "4 acknowledged records did not come in time; the topic",
+        ),
         (3, DISK_GONE, {"meanwhile": 50}, ""),
         (3, DISK_GONE, {"meanwhile": 50, "again": 100}, "committed records came again"),
         (1, KILLED, {}, ""),
@@ -68,6 +75,29 @@ def test_the_judge_has_its_say(word, verdict):
 def test_a_row_that_could_not_be_measured_is_open_and_says_why():
     row = row_of_group(GroupCase(KILLED, 1), None, "it commits nothing").to_dict()
     assert (row["verdict"], row["open"]) == ("open", ["it commits nothing"])
+    assert row["done"] == "nothing that is known"
+
+
+def test_what_could_not_be_looked_for_is_open():
+    row = row_of_group(GroupCase(KILLED, 3), seen(meanwhile=50, unknown=4)).to_dict()
+    assert row["verdict"] == "open" and "could not be looked for" in row["open"][0]
+
+
+@pytest.mark.parametrize(
+    "replicas, commits, quiet, over",
+    [
+        (3, 0, False, False),
+        # the first commit may take longer than nothing is waited for
+        (3, 0, True, False),
+        (3, 1, True, True),
+        (3, 5, False, False),
+        (3, 101, False, True),
+        (1, 0, False, False),
+        (1, 0, True, True),
+    ],
+)
+def test_a_group_that_shall_commit_is_waited_for(replicas, commits, quiet, over):
+    assert enough(GroupCase(KILLED, replicas), commits, 100, quiet) is over
 
 
 @pytest.mark.parametrize(
