@@ -38,12 +38,14 @@ options:
         tools are asked, too).
     type: dict
     default: {}
-  states:
-    description: The state directory of each broker by its id. Those that run on this machine have their start records there.
+  processes:
+    description:
+      - The process of each broker on this machine by its id, C(pid) and C(start_ticks), as its start record has them. Empty where that could not be
+        read, so that the broker is not seen.
     type: dict
     default: {}
   release:
-    description: Directory of an unpacked Kafka on this machine, whose tools are a second witness. By default that of a broker of O(states).
+    description: Directory of an unpacked Kafka on this machine, whose tools are a second witness. By default that of a broker of O(processes).
     type: path
   properties:
     description: Properties of the connection for them.
@@ -145,7 +147,7 @@ OPTIONS: Dict[str, Any] = {
     "cluster": {"type": "str", "required": True},
     "vary": {"type": "str", "default": ""},
     "values": {"type": "dict", "default": {}},
-    "states": {"type": "dict", "default": {}},
+    "processes": {"type": "dict", "default": {}},
     "release": {"type": "path"},
     "properties": {"type": "dict", "default": {}, "no_log": True},
     "results": {"type": "path"},
@@ -162,7 +164,7 @@ def _measure(connection: Connection, module: AnsibleModule) -> Dict[str, Any]:
             params["vary"],
             {name: _text(value) for name, value in params["values"].items()},
         ),
-        {int(broker): path for broker, path in params["states"].items()},
+        {int(broker): process or {} for broker, process in params["processes"].items()},
         params["release"] or "",
         params["properties"],
         params["results"] or "",

@@ -10,9 +10,10 @@ from __future__ import annotations
 
 import statistics
 from dataclasses import asdict, dataclass, field
-from typing import Any, Dict, Iterator, Mapping, Optional, Sequence, Tuple
+from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple
 
 from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.benchmark import (
+    LEADER,
     NONE,
     SYNC,
     Setup,
@@ -27,6 +28,9 @@ LEAST_NOISE = 0.15
 MEGA = 1e6
 # Bytes a second of all brokers, below which it is not them who wait for a disk.
 LEAST_WRITTEN = 1e5
+# Of what the disks write: from the first share on it is the brokers' load, below the second one that of others. A
+# flush of a few bytes writes many more, those of the file system's journal, so between them nobody knows.
+OWN_SHARE, FOREIGN_SHARE = 0.5, 0.05
 # Others have more of a busy machine's cores than this share.
 OTHERS_SHARE = 0.4
 ROUND_TRIP, QUOTA, CLIENT, CPU, OTHERS, BROKER, DISK, NETWORK, REPLICATION, ANSWERS, UNKNOWN = (
@@ -42,7 +46,7 @@ ROUND_TRIP, QUOTA, CLIENT, CPU, OTHERS, BROKER, DISK, NETWORK, REPLICATION, ANSW
     "acknowledgements",
     "unknown",
 )
-OTHERS_DISK = "other disk load"
+OTHERS_DISK, SOME_DISK = "other disk load", "disk wait"
 
 
 @dataclass(frozen=True)
@@ -52,7 +56,8 @@ class Load:
     `sent` to `there` are records: `failed` by the client's word, `there` by offsets, `missing` of those
     acknowledged. `parts`: records acknowledged a second, of each part of the row. `waited`: the share of the
     time in which the producers' queues were full. `client_core`: the share of a core of the busiest thread.
-    `usage`: as of `usage.between`, of brokers by id; empty where they run elsewhere.
+    `usage`: as of `usage.between`, of brokers by id; empty where they run elsewhere. Its `here`: how many brokers run
+    on this machine, seen or not.
     """
 
     sent: int
@@ -100,6 +105,11 @@ class Load:
         """What brokers have used, by id; empty where it could not be seen."""
         return self.usage.get("processes") or {}
 
+    @property
+    def unseen(self) -> int:
+        """How many brokers run on this machine, and could not be seen."""
+        return max(0, int(self.usage.get("here") or 0) - len(self.brokers))
+
     def to_dict(self) -> Dict[str, Any]:
         """As JSON has it."""
         return {**asdict(self), "parts": list(self.parts)}
@@ -127,7 +137,7 @@ def limit_of(setup: Setup, load: Load, alone: Optional[Load] = None) -> Tuple[st
     `alone`: the same with one replica, without which nobody knows whether it is the copying that takes the time.
     """
     name = next(iter(_limits(setup, load, alone)), UNKNOWN)
-    return name, "; ".join([LIMIT_WORDS[name], *_figures(setup, load, alone)])
+    return name, "; ".join([limit_words(name, setup), *_figures(setup, load, alone)])
 
 
 def _limits(setup: Setup, load: Load, alone: Optional[Load]) -> Iterator[str]:
@@ -139,13 +149,12 @@ def _limits(setup: Setup, load: Load, alone: Optional[Load]) -> Iterator[str]:
     if (load.client_core or 0.0) >= CORE_BUSY:
         yield CLIENT
     if busy is not None and busy >= MACHINE_BUSY:
-        yield OTHERS if others_share(load) > OTHERS_SHARE * load.cores else CPU
+        # those of brokers that could not be seen would be called others'
+        foreign = not load.unseen and others_share(load) > OTHERS_SHARE * load.cores
+        yield OTHERS if foreign else CPU
     if cores and max(cores) >= CORE_BUSY * load.cores:
         yield BROKER
-    # the disk is the brokers' only where they are here, and write
-    if cores and stalled is not None and stalled >= DISK_BUSY:
-        written = _written(load)
-        yield DISK if written is None or written >= LEAST_WRITTEN else OTHERS_DISK
+    yield from _disk_limit(setup, load)
     if (_network(load) or 0.0) >= NETWORK_BUSY:
         yield NETWORK
     if setup.mode == SYNC:
@@ -153,22 +162,67 @@ def _limits(setup: Setup, load: Load, alone: Optional[Load]) -> Iterator[str]:
     if load.waited >= WAITING and setup.mode != NONE:
         # only where all brokers and disks could be seen, and nothing of them is busy; else it may be those
         seen = len(cores) >= setup.brokers and None not in (busy, stalled)
-        if seen and _slower_by_replicas(load, alone):
+        # with acks=1 nobody waits for replicas
+        if seen and setup.mode != LEADER and _slower_by_replicas(load, alone):
             yield REPLICATION
         yield ANSWERS
+
+
+def _disk_limit(setup: Setup, load: Load) -> Iterator[str]:
+    """Who waits for a disk, where somebody did and brokers are here: they themselves, others, or nobody knows."""
+    stalled = load.usage.get("stalled")
+    if not load.brokers or stalled is None or stalled < DISK_BUSY:
+        return
+    waited = _waited(load)
+    if max(waited, default=0.0) >= DISK_BUSY:
+        yield DISK
+    elif len(waited) < len(load.brokers) or load.unseen:
+        yield _disk_by_bytes(setup, load)
+
+
+def _waited(load: Load) -> List[float]:
+    """For which share of the time brokers have waited for a disk, of those of whom it is known."""
+    told = (each.get("waited") for each in load.brokers.values())
+    return [each for each in told if each is not None]
+
+
+def _disk_by_bytes(setup: Setup, load: Load) -> str:
+    """By what goes to the disks, where it is not told who waits: PSI is of all processes, and what a broker writes
+    may go to memory only.
+    """
+    written, disk = _written(load), load.usage.get("disk_rate")
+    if written is None or load.unseen:
+        return SOME_DISK
+    if not disk:
+        return SOME_DISK if written >= LEAST_WRITTEN else OTHERS_DISK
+    # who flushes each record waits for each
+    own = FOREIGN_SHARE if setup.flush_messages == 1 else OWN_SHARE
+    if written >= LEAST_WRITTEN and written >= own * disk:
+        return DISK
+    # of the rows before, perhaps
+    before = load.usage.get("unwritten_rate") or 0.0
+    return OTHERS_DISK if written + before < FOREIGN_SHARE * disk else SOME_DISK
 
 
 def _slower_by_replicas(load: Load, alone: Optional[Load]) -> bool:
     return alone is not None and load.rate < alone.rate * (1 - LEAST_NOISE)
 
 
-LIMIT_WORDS = {
+def limit_words(limit: str, setup: Setup) -> str:
+    """What a limit means in a row, in words."""
+    if limit == ANSWERS and setup.mode == LEADER:
+        return _ANSWERS_OF_LEADERS
+    return _LIMIT_WORDS[limit]
+
+
+_LIMIT_WORDS = {
     QUOTA: "a quota of the brokers throttles the producers",
     CLIENT: "one thread of a producer fills its core: more producers go further",
     CPU: "the cores of this machine are busy, which clients and brokers share",
     OTHERS: "the cores of this machine are busy with something else: measure again on a quiet one",
     BROKER: "a broker fills the cores of its machine",
-    DISK: "brokers wait for their disks",
+    DISK: "disks are waited for, by brokers or for what they write",
+    SOME_DISK: "somebody waited for the disks of this machine; whether brokers did could not be seen",
     OTHERS_DISK: "something else than brokers waits for the disks of this machine: measure again on a quiet one",
     NETWORK: "the network card is full",
     ROUND_TRIP: "each record waits until the one before is acknowledged",
@@ -178,6 +232,12 @@ LIMIT_WORDS = {
     " to the brokers, or for what could not be seen",
     UNKNOWN: "nothing that could be seen is busy",
 }
+
+
+_ANSWERS_OF_LEADERS = (
+    "producers wait for acknowledgements, and nothing that could be seen is busy: for leaders, for the way to them, or"
+    " for what could not be seen"
+)
 
 
 def others_share(load: Load) -> float:
@@ -211,11 +271,21 @@ def _figures(setup: Setup, load: Load, alone: Optional[Load] = None) -> Iterator
         of_all = f"{seen} of " if seen < setup.brokers else ""
         who = counted(max(seen, setup.brokers), "broker")
         yield f"{of_all}{who} {cores:.2f} cores, {told} written to disk"
+        longest = max(_waited(load), default=None)
+        beside = f" with {counted(load.unseen, 'broker')} that could not be seen" * bool(
+            load.unseen
+        )
         yield (
             f"machine {share_text(load.usage.get('busy'))} of {counted(load.cores, 'core')},"
-            f" others {max(0.0, others_share(load)):.2f} cores,"
+            f" others {max(0.0, others_share(load)):.2f} cores{beside},"
             f" waits for disks {share_text(load.usage.get('stalled'))} of the time"
+            + ("" if longest is None else f", of a broker {share_text(longest)}")
         )
+        if load.usage.get("disk_rate") is not None:
+            yield f"disks of this machine wrote {bytes_a_second(load.usage['disk_rate'])}"
+    elif load.unseen:
+        here = counted(load.unseen, "broker")
+        yield f"brokers' CPU and disks unknown: of {here} that the inventory has here no process could be seen"
     else:
         yield "brokers' CPU and disks unknown: they do not run where the load does"
     copied = load.rate * setup.record_bytes * (setup.replication - 1)

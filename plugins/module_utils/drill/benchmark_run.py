@@ -16,7 +16,7 @@ import os
 import platform
 import re
 import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Tuple
 
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.client.log_dirs import (
@@ -46,6 +46,7 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.benchmark_v
     witness_lines,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.client_benchmark import (
+    clients_here,
     keys_of,
     measured_row,
 )
@@ -64,7 +65,6 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.files import (
     write_atomically,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.instance.process import (
-    recorded,
     start_ticks,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.problem import Problem, ProblemError
@@ -80,11 +80,13 @@ Row = Tuple[Case, Optional[Load], str]
 
 @dataclass(frozen=True)
 class Given:
-    """What the module was given. `states`: directory of the start record of each broker, where it is here."""
+    """What the module was given. `processes`: of each broker on this machine, as its start record has it: pid and
+    start_ticks; empty where that could not be read.
+    """
 
     cluster: str
     asked: Asked
-    states: Mapping[int, str]
+    processes: Mapping[int, Mapping[str, Any]]
     release: str = ""
     properties: Mapping[str, str] = field(default_factory=dict)
     results: str = ""
@@ -93,9 +95,15 @@ class Given:
 
     @property
     def pids(self) -> Dict[int, int]:
-        """{broker: pid} of those that run on this machine."""
-        found = ((broker, recorded(path)) for broker, path in self.states.items() if path)
-        return {broker: process.pid for broker, process in found if process is not None}
+        """{broker: pid} of those that run on this machine, and still are the processes of the records."""
+        found = (
+            (broker, int(each.get("pid") or 0), each) for broker, each in self.processes.items()
+        )
+        return {
+            broker: pid
+            for broker, pid, each in found
+            if pid and start_ticks(pid) == int(each.get("start_ticks") or 0)
+        }
 
     @property
     def tools(self) -> Tools:
@@ -104,6 +112,13 @@ class Given:
             return Tools(self.release, "", self.properties)
         found = (tools_of(pid, self.properties) for pid in self.pids.values())
         return next((each for each in found if each.there), Tools("", "", {}))
+
+    @property
+    def why_no_tools(self) -> str:
+        """Why there are none."""
+        if self.processes:
+            return "the Kafka that brokers run could not be found by their processes"
+        return "Kafka is not installed where the load runs (kafka_admin_host)"
 
 
 @dataclass(frozen=True)
@@ -156,7 +171,7 @@ def planned_here(connection: Connection, given: Given) -> Tuple[Plan, Cluster, D
         lines.append("room: unknown, the brokers do not tell how much their disks have")
     if plan.tools and not given.tools.there:
         lines.append(
-            "second witness: none, Kafka is not installed where the load runs (kafka_admin_host);"
+            f"second witness: none, {given.why_no_tools};"
             " -e benchmark_release=DIRECTORY names an unpacked one there"
         )
     told = {
@@ -170,17 +185,16 @@ def planned_here(connection: Connection, given: Given) -> Tuple[Plan, Cluster, D
 def benchmark(connection: Connection, given: Given) -> Dict[str, Any]:
     """Measure all rows; returns the module's values. A row that fails is one of the table."""
     plan, cluster, told = planned_here(connection, given)
-    pids = given.pids
     runs = earlier_runs(given.results)
-    conditions = Conditions(plan.seconds, plan.row_bytes, platform.node())
+    conditions = Conditions(plan.seconds, plan.row_bytes, platform.node(), clients_here())
     rows: List[Row] = []
     say = told_into(given.progress, lambda line: None)
     say(progress_line(given.cluster, plan, 0))
     # for nothing: brokers that have just started are slower
-    _row(connection, plan, 0, plan.cases[0], cluster.brokers, pids, given.beside)
+    _row(connection, plan, 0, plan.cases[0], cluster.brokers, given)
     began = time.monotonic()
     for number, case in enumerate(plan.cases):
-        rows.append(_row(connection, plan, number + 1, case, cluster.brokers, pids, given.beside))
+        rows.append(_row(connection, plan, number + 1, case, cluster.brokers, given))
         kept = results(rows, cluster.cluster_id, runs, conditions)
         _keep(given, plan, cluster, conditions, kept, {}, over=False)
         say(progress_line(given.cluster, plan, number + 1, time.monotonic() - began, kept[-1]))
@@ -205,14 +219,16 @@ def _row(
     number: int,
     case: Case,
     brokers: Sequence[int],
-    pids: Mapping[int, int],
-    beside: int,
+    given: Given,
 ) -> Row:
-    work = functools.partial(measured_row, connection, plan, case.setup, number, brokers, pids)
+    work = functools.partial(
+        measured_row, connection, plan, case.setup, number, brokers, given.pids
+    )
     try:
-        return case, in_process(work, beside), ""
+        load = in_process(work, given.beside)
+        return case, replace(load, usage={**load.usage, "here": len(given.processes)}), ""
     except AdminError as error:
-        if beside and start_ticks(beside) is None:
+        if given.beside and start_ticks(given.beside) is None:
             raise
         return case, None, error.message
 
@@ -224,7 +240,7 @@ def _witnessed(
     if not plan.tools:
         return {"why": "not asked for (benchmark_tools=false)"}
     if not given.tools.there:
-        return {"why": "Kafka is not installed where the load runs"}
+        return {"why": given.why_no_tools}
     if first is None:
         return {"why": "the first row could not be measured"}
     setup = plan.cases[0].setup

@@ -25,7 +25,6 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.benchmark i
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.benchmark_limit import (
     LEAST_NOISE,
-    LIMIT_WORDS,
     MEGA,
     OTHERS,
     OTHERS_DISK,
@@ -34,6 +33,7 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.benchmark_l
     Load,
     bytes_a_second,
     limit_of,
+    limit_words,
     others_share,
     ratio_text,
     share_text,
@@ -65,11 +65,14 @@ class Before:
 
 @dataclass(frozen=True)
 class Conditions:
-    """What a whole run was measured under: seconds of load and bytes of each row at most, and where the load ran."""
+    """What a whole run was measured under: seconds of load and bytes of each row at most, where the load ran, and
+    with which Python and librdkafka: the first limit is what a client can do.
+    """
 
     seconds: float
     row_bytes: int
     host: str
+    clients: str
 
     def to_dict(self) -> Dict[str, Any]:
         """As JSON has it, beside the rows."""
@@ -124,6 +127,8 @@ def _unlike(
         yield f"at most {approximate_size(most)} a row, not {approximate_size(conditions.row_bytes)}"
     if told.get("host") != conditions.host:
         yield f"its load ran on {told.get('host') or 'a host that it does not tell'}"
+    if told.get("clients") != conditions.clients:
+        yield f"its load was of {told.get('clients') or 'clients that it does not tell'}, not {conditions.clients}"
     if was.cores != load.cores:
         yield f"its load had {counted(was.cores, 'core')}, not {load.cores}"
     if row.get("wrong"):
@@ -328,8 +333,12 @@ def benchmark_lines(rows: Sequence[Mapping[str, Any]], witnesses: Sequence[str] 
     lines = table(COLUMNS, cells) if cells else []
     lines += ["", "Latency is end to end, from the sending to the consumer, in ms."]
     lines += ["", "What limits the rows, and the figures that say so:", *_figures_table(rows)]
-    limits = dict.fromkeys(each["limit"] for each in rows if each["load"])
-    lines += ["", *(f"{each}: {LIMIT_WORDS[each]}." for each in limits)]
+    measured = [each for each in rows if each["load"]]
+    limits = [
+        f"{each['limit']}: {limit_words(each['limit'], Setup(**each['setup']))}."
+        for each in measured
+    ]
+    lines += ["", *dict.fromkeys(limits)]
     lines += ["", *witnesses, *_compared(rows)]
     amiss = [f"{each['case']}: {text}" for each in rows for text in [*each["wrong"], *each["open"]]]
     if amiss:
@@ -376,7 +385,7 @@ def _figure_cells(setup: Setup, load: Load) -> List[str]:
         share_text(load.client_core),
         f"{(load.client_cores or 0.0) + (load.consumer_cores or 0.0):.2f}",
         UNKNOWN if unknown else f"{sum(each['cores'] for each in used):.2f}",
-        UNKNOWN if unknown else f"{max(0.0, others_share(load)):.2f}",
+        UNKNOWN if unknown or load.unseen else f"{max(0.0, others_share(load)):.2f}",
         share_text(load.usage.get("busy")),
         UNKNOWN if unknown or None in written else f"{sum(written) / MEGA:.1f}",
         UNKNOWN if unknown else share_text(load.usage.get("stalled")),

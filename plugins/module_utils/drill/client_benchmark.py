@@ -13,6 +13,7 @@ import functools
 import multiprocessing
 import os
 import struct
+import sys
 import time
 from array import array
 from dataclasses import replace
@@ -55,7 +56,7 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.usage impor
 from ansible_collections.kafkaops.cluster.plugins.module_utils.waiting import wait_until
 
 try:
-    from confluent_kafka import Consumer, Producer, TopicPartition
+    from confluent_kafka import Consumer, Producer, TopicPartition, libversion
 except ImportError:
     pass  # require_both_clients of admin/client/python.py says so
 
@@ -149,6 +150,11 @@ def _run(pipe: Any, body: Callable[[Talk], None]) -> None:
         pipe.send(Trouble.of(error))
     finally:
         os._exit(0)
+
+
+def clients_here() -> str:
+    """What the load is made of: another Python or librdkafka is faster or slower."""
+    return f"Python {sys.version_info[0]}.{sys.version_info[1]}, librdkafka {libversion()[0]}"
 
 
 def producer_settings(setup: Setup) -> Dict[str, Any]:

@@ -54,9 +54,12 @@ def tools_of(pid: int, properties: Mapping[str, str], proc: str = "/proc") -> To
     try:
         with open(f"{proc}/{pid}/cmdline", encoding="utf-8", errors="replace") as stream:
             words = stream.read().split("\0")
-        java = os.readlink(f"{proc}/{pid}/exe")
     except OSError:
         return Tools("", "", {})
+    try:
+        java = os.readlink(f"{proc}/{pid}/exe")
+    except OSError:  # of another account's process only the words are to be read
+        java = words[0]
     paths = [path for word in words for path in word.split(":") if path.endswith("/libs/*")]
     release = os.path.dirname(os.path.dirname(paths[0])) if paths else ""
     return Tools(release, os.path.dirname(os.path.dirname(java)), properties)

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import random
 import re
@@ -44,6 +45,7 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.benchmark_v
     change_of,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.catalogue import PREFIX
+from ansible_collections.kafkaops.cluster.plugins.module_utils.instance.process import start_ticks
 from ansible_collections.kafkaops.cluster.plugins.module_utils.problem import ProblemError
 
 GIB = 2**30
@@ -239,6 +241,10 @@ FULL = {str(each): {"cores": 1.2, "written_rate": 1e6, "read_rate": 0.0} for eac
 SEEN = {"1": {"cores": 0.2, "written_rate": 1e6, "read_rate": 0.0}}
 UNTOLD = {"1": {"cores": 0.2, "written_rate": None, "read_rate": None}}
 IDLE = {str(each): {"cores": 0.2, "written_rate": 0.0, "read_rate": 0.0} for each in (1, 2, 3)}
+# of control groups of their own
+WAITING = {key: {**each, "waited": 0.6} for key, each in SEEN.items()}
+NOT_WAITING = {key: {**each, "waited": 0.1} for key, each in FULL.items()}
+SOME = {"stalled": 0.95, "processes": {**SEEN, "2": {**SEEN["1"], "waited": 0.1}}}
 ONE = {"1": {"cores": 3.9, "written_rate": None, "read_rate": None}}
 
 
@@ -250,17 +256,35 @@ ONE = {"1": {"cores": 3.9, "written_rate": None, "read_rate": None}}
         # neither clients nor brokers of ours
         ({}, {"usage": {"busy": 0.97}}, "other processes"),
         ({}, {"usage": {"busy": 0.8, "processes": ONE}}, "broker CPU"),
-        ({}, {"usage": {"stalled": 0.6}}, "broker disk"),
-        ({"mode": "sync"}, {"usage": {"stalled": 0.6, "processes": UNTOLD}}, "broker disk"),
+        # brokers have 3 MB/s; PSI is of all processes
+        ({}, {"usage": {"stalled": 0.6, "disk_rate": 4e6}}, "broker disk"),
+        ({}, {"usage": {"stalled": 0.6, "disk_rate": 20e6}}, "disk wait"),
+        ({}, {"usage": {"stalled": 0.6, "disk_rate": 200e6}}, "other disk load"),
+        # of the rows before
+        ({}, {"usage": {"stalled": 0.6, "disk_rate": 200e6, "unwritten_rate": 150e6}}, "disk wait"),
+        # each flush of a few bytes writes the journal, too
+        ({"flush_messages": 1}, {"usage": {"stalled": 0.6, "disk_rate": 20e6}}, "broker disk"),
+        ({"flush_messages": 1}, {"usage": {"stalled": 0.6, "disk_rate": 200e6}}, "other disk load"),
+        ({}, {"usage": {"stalled": 0.6}}, "disk wait"),
+        ({"mode": "sync"}, {"usage": {"stalled": 0.6, "processes": UNTOLD}}, "disk wait"),
         # somebody waits, and it is not the brokers, which write nothing
         ({}, {"usage": {"stalled": 0.6, "processes": IDLE}}, "other disk load"),
+        ({}, {"usage": {"stalled": 0.6, "processes": IDLE, "disk_rate": 0.0}}, "other disk load"),
+        # their own control groups say who waits
+        ({}, {"usage": {"stalled": 0.6, "processes": WAITING, "disk_rate": 200e6}}, "broker disk"),
+        ({}, {"usage": {"stalled": 0.6, "processes": NOT_WAITING, "disk_rate": 4e6}}, "unknown"),
+        ({}, {"usage": {**SOME, "disk_rate": 200e6}}, "other disk load"),
+        # brokers of this machine that could not be seen may be those that write, and that use the cores
+        ({}, {"usage": {"stalled": 0.6, "disk_rate": 200e6, "here": 4}}, "disk wait"),
+        ({}, {"usage": {"busy": 0.97, "here": 4}}, "CPU of the machine"),
+        ({}, {"usage": {"busy": 0.97, "processes": {}, "here": 3}}, "CPU of the machine"),
         ({}, {"usage": {"network_rate": 120e6}, "network_bits": 10**9}, "network"),
         # with three replicas alone nobody knows: a proxy between would look the same
         ({}, {"waited": 0.8}, "acknowledgements"),
         ({"replication": 1}, {"waited": 0.8}, "acknowledgements"),
         ({"mode": "none"}, {"waited": 0.8}, "unknown"),
         ({"mode": "sync"}, {}, "round trip"),
-        ({"mode": "sync"}, {"usage": {"stalled": 0.6}}, "broker disk"),
+        ({"mode": "sync"}, {"usage": {"stalled": 0.6, "disk_rate": 4e6}}, "broker disk"),
         ({}, {"throttled": True, "client_core": 0.97}, "quota"),
         ({}, {}, "unknown"),
         # brokers elsewhere: whether they are busy cannot be said, and the stalled disks are not theirs
@@ -287,12 +311,26 @@ def test_what_limits_a_row_and_the_figures_that_say_so(setup, more, limit):
         ({}, {"usage": {"processes": SEEN}}, 2.0, "acknowledgements"),
         ({"brokers": 1}, {"usage": {"processes": SEEN}}, 2.0, "replication"),
         ({"mode": "none"}, {}, 2.0, "unknown"),
+        # the leader alone has answered
+        ({"mode": "leader"}, {}, 2.0, "acknowledgements"),
     ],
 )
 def test_replication_is_the_limit_where_one_replica_is_faster(setup, more, times, limit):
     alone = load(seconds=2.0 / times)
     found, why = limit_of(Setup(**setup), load(waited=0.8, **more), alone)
     assert found == limit and f"with one replica {times:.2f} of its rate" in why
+
+
+def test_who_does_not_wait_for_replicas_is_not_told_so():
+    rows = results([(case, load(waited=0.8), "") for case in planned(TWO, 3).cases])
+    first, leader = rows[0], rows[1]
+    assert first["limit"] == leader["limit"] == "acknowledgements"
+    assert "for replicas" in first["why"] and "replicas" not in leader["why"].partition(";")[0]
+    text = "\n".join(benchmark_verdict.benchmark_lines(rows))
+    assert text.count("\nacknowledgements: ") == 2
+
+
+TWO = Asked("mode", {"mode": "async,leader"})
 
 
 @pytest.mark.parametrize("usage", [{"processes": {}}, {"stalled": None}, {}])
@@ -322,6 +360,13 @@ def test_what_could_not_be_seen_is_called_unknown():
     assert "; 3 brokers 0.60 cores" in limit_of(Setup(), load())[1]
     apart = limit_of(Setup(), load(usage={"processes": {}}))[1]
     assert "brokers' CPU and disks unknown" in apart and "written to disk" not in apart
+    hidden = limit_of(Setup(), load(usage={"processes": {}, "here": 3}))[1]
+    assert "of 3 brokers that the inventory has here no process could be seen" in hidden
+    assert "do not run where" not in hidden
+    partly = limit_of(Setup(), load(usage={"processes": SEEN, "here": 3, "disk_rate": 7e6}))[1]
+    assert "cores with 2 brokers that could not be seen" in partly
+    assert "disks of this machine wrote 7.0 MB/s" in partly
+    assert ", of a broker 60 %" in limit_of(Setup(), load(usage={"processes": WAITING}))[1]
     blind = {"1": {"cores": 0.1, "written_rate": None, "read_rate": None}}
     why = limit_of(Setup(), load(usage={"processes": blind, "busy": None, "stalled": None}))[1]
     assert "unknown written to disk" in why and "machine unknown" in why
@@ -389,7 +434,7 @@ def test_parts_that_vary_hide_no_row_that_has_lost_half_of_its_rate():
     assert not change_of(noisy, [before(noisy.rate * 1.2, noisy.noise)]).slower
 
 
-WHERE = Conditions(3.0, 2**20, "here")
+WHERE = Conditions(3.0, 2**20, "here", "Python 3.11, librdkafka 2.16.0")
 
 
 def results(rows, cluster="a", runs=(), conditions=WHERE):
@@ -414,6 +459,18 @@ def rows_of(rates, cluster="a", runs=(), conditions=WHERE, **more):
         ({"row_bytes": 10 * 2**30}, {}, {}, "at most 10.0 GiB a row, not 1.0 MiB"),
         ({"host": "there"}, {}, {}, "its load ran on there"),
         ({"host": None}, {}, {}, "its load ran on a host that it does not tell"),
+        (
+            {"clients": "Python 3.9, librdkafka 2.3.0"},
+            {},
+            {},
+            "its load was of Python 3.9, librdkafka",
+        ),
+        (
+            {"clients": None},
+            {},
+            {},
+            "its load was of clients that it does not tell, not Python 3.11",
+        ),
         ({}, {"wrong": ["3 acknowledged records are not there"]}, {}, "it was not as expected"),
         ({}, {"limit": "other processes"}, {}, "other processes limited it"),
         ({}, {"throttled": True}, {}, "a quota throttled it"),
@@ -538,6 +595,16 @@ def proc(directory, cpu=(100, 50), busy=400, idle=600, written=1000, stalled=10,
     (directory / "pressure").mkdir(exist_ok=True)
     (directory / "7" / "stat").write_text(f"7 (a ) b) S 1{' 0' * 9} {cpu[0]} {cpu[1]} 0 0\n")
     (directory / "7" / "io").write_text(f"read_bytes: 5\nwrite_bytes: {written}\n")
+    (directory / "meminfo").write_text("MemFree:  9 kB\nDirty:  3000 kB\nWriteback:  1000 kB\n")
+    # a disk, its part, and what lies on it
+    (directory / "diskstats").write_text(
+        "".join(
+            f" 8 {number} {name} 1 0 8 1 1 0 {written // 100} 1 0 1 1\n"
+            for number, name in enumerate(("sda", "sda1", "dm-0"))
+        )
+    )
+    (directory / "block" / "sda" / "device").mkdir(parents=True, exist_ok=True)
+    (directory / "block" / "dm-0").mkdir(exist_ok=True)
     (directory / "stat").write_text(f"cpu  {busy} 0 0 {idle} 0 0 0 0 0 0\ncpu0 1 1\n")
     (directory / "pressure" / "io").write_text(
         f"some avg10=0.0 total={stalled * 10**6}\nfull total=1\n"
@@ -551,7 +618,7 @@ def proc(directory, cpu=(100, 50), busy=400, idle=600, written=1000, stalled=10,
 
 def test_counters_of_proc_become_cores_rates_and_shares(tmp_path):
     proc(tmp_path)
-    first = usage.snapshot({1: 7, 2: 8}, str(tmp_path), lambda: 10.0)
+    first = usage.snapshot({1: 7, 2: 8}, str(tmp_path), lambda: 10.0, str(tmp_path))
     ticks = usage.TICKS
     proc(
         tmp_path,
@@ -562,9 +629,12 @@ def test_counters_of_proc_become_cores_rates_and_shares(tmp_path):
         stalled=11,
         sent=4500,
     )
-    second = usage.snapshot({1: 7, 2: 8}, str(tmp_path), lambda: 12.0)
+    second = usage.snapshot({1: 7, 2: 8}, str(tmp_path), lambda: 12.0, str(tmp_path))
     used = usage.between(first, second)
-    assert used["processes"] == {1: {"cores": 2.0, "written_rate": 4000.0, "read_rate": 0.0}}
+    assert used["processes"] == {
+        1: {"cores": 2.0, "written_rate": 4000.0, "read_rate": 0.0, "waited": None}
+    }
+    assert (used["disk_rate"], used["unwritten_rate"]) == (80 * 512 / 2, 4000 * 1024 / 2)
     assert (used["busy"], used["stalled"]) == (0.75, 0.5)
     # a card carries as much in each direction at the same time
     rates = usage.network_rates(first, second)
@@ -575,10 +645,41 @@ def test_counters_of_proc_become_cores_rates_and_shares(tmp_path):
     assert usage.fullest({}, {"e0": 10**9}) == (None, None)
 
 
+@pytest.mark.parametrize(
+    "group, members, waited",
+    [
+        ("/system.slice/kafka.service", "7\n", 0.25),
+        # brokers that a supervisord has started
+        ("/user.slice/scope", "7\n8\n", 0.25),
+        ("/user.slice/scope", "1\n7\n8\n", None),
+        ("/", "7\n", None),
+        ("/gone", "", None),
+    ],
+)
+def test_who_waits_for_a_disk_is_told_by_a_control_group_of_brokers_alone(
+    tmp_path, group, members, waited
+):
+    found = []
+    for at, total in ((10.0, 3_000_000), (12.0, 3_500_000)):
+        proc(tmp_path)
+        (tmp_path / "7" / "cgroup").write_text(f"4:memory:/x\n0::{group}\n")
+        folder = tmp_path / "fs" / f"cgroup{group}"
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / "cgroup.procs").write_text(members)
+        (folder / "io.pressure").write_text(f"some avg10=0.0 total={total}\nfull total=1\n")
+        clock = functools.partial(float, at)
+        found.append(usage.snapshot({1: 7, 2: 8}, str(tmp_path), clock, str(tmp_path)))
+    assert usage.between(*found)["processes"][1]["waited"] == waited
+
+
 def test_what_proc_does_not_tell_is_none(tmp_path):
-    empty = usage.snapshot({1: 7}, str(tmp_path), lambda: 1.0)
-    used = usage.between(empty, usage.snapshot({1: 7}, str(tmp_path), lambda: 2.0))
-    assert used == {"processes": {}, "busy": None, "stalled": None}
+    empty, later = (
+        usage.snapshot({1: 7}, str(tmp_path), functools.partial(float, at), str(tmp_path))
+        for at in (1.0, 2.0)
+    )
+    used = usage.between(empty, later)
+    nothing = dict.fromkeys(("busy", "stalled", "disk_rate", "unwritten_rate"))
+    assert used == {"processes": {}, **nothing}
     assert usage.threads_of(7, str(tmp_path)) == {}
     mine = usage.threads_of(os.getpid())
     assert os.getpid() in mine
@@ -658,6 +759,24 @@ def test_the_tools_are_those_of_a_broker_that_runs_here(tmp_path):
     found = perf_tools.tools_of(7, {"a": "b"}, str(tmp_path))
     assert found == perf_tools.Tools("/opt/kafka", "/java", {"a": "b"}) and not found.there
     assert perf_tools.tools_of(8, {}, str(tmp_path)) == perf_tools.Tools("", "", {})
+    # of another account
+    (tmp_path / "7" / "exe").unlink()
+    assert perf_tools.tools_of(7, {"a": "b"}, str(tmp_path)) == found
+
+
+def test_brokers_here_are_seen_by_the_record_of_their_start():
+    """Which the hosts themselves have read: its directory is the broker's account's."""
+    mine = {"pid": os.getpid(), "start_ticks": start_ticks(os.getpid())}
+    records = {1: mine, 2: {**mine, "start_ticks": 1}, 3: {}}
+    here = benchmark_run.Given("one", Asked(), records)
+    assert here.pids == {1: os.getpid()}
+    assert "could not be found by their processes" in here.why_no_tools
+    assert (
+        "not installed where the load runs" in benchmark_run.Given("one", Asked(), {}).why_no_tools
+    )
+    assert re.fullmatch(
+        r"Python \d+\.\d+, librdkafka \d+\.\d+\.\d+", client_benchmark.clients_here()
+    )
 
 
 # -- processes
