@@ -17,7 +17,7 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.cast import
 from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.catalogue import (
     chosen,
     drill_of,
-    progress_lines,
+    progress_line,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.observed import Seen
 from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.verdict import (
@@ -32,17 +32,21 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.problem import Pr
 
 
 def drill_names(text: str, kraft: bool = False, apart: bool = False) -> Dict[str, Any]:
-    """Return {names, quorum, progress, problem} of what -e drill=... names; see the documentation."""
+    """Return {names, quorum, problem} of what -e drill=... names; see the documentation."""
     try:
         drills = chosen(text, kraft, apart)
     except ProblemError as error:
-        return {"names": [], "quorum": [], "progress": {}, "problem": str(error)}
+        return {"names": [], "quorum": [], "problem": str(error)}
     return {
         "names": [each.name for each in drills],
         "quorum": [each.name for each in drills if each.hits_quorum],
-        "progress": progress_lines(drills),
         "problem": "",
     }
+
+
+def drill_left(names: Sequence[str], name: str, seconds: float = 0.0) -> str:
+    """Return what is said before a drill; see the documentation."""
+    return progress_line([drill_of(each) for each in names], name, float(seconds))
 
 
 def drill_plan(
@@ -132,6 +136,7 @@ class FilterModule:
     def filters(self) -> Dict[str, Callable[..., Any]]:
         """Return the filters by name."""
         return {
+            "drill_left": drill_left,
             "drill_names": drill_names,
             "drill_plan": drill_plan,
             "drill_results": drill_results,

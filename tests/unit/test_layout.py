@@ -109,7 +109,14 @@ def test_every_entry_to_the_packages_stands_in_one_box_with_its_arrows():
     # documentation only; the action of the same name does the work
     empty = {
         f"modules/{name}"
-        for name in ("preflight", "run_lock", "flow_job", "aws_order", "firewall_rules")
+        for name in (
+            "preflight",
+            "run_lock",
+            "flow_job",
+            "file_says",
+            "aws_order",
+            "firewall_rules",
+        )
     }
     files = {place(path) for path in TREES if path.parts[0] in EDGES}
     standing = [name for box in boxes.values() for name in box]

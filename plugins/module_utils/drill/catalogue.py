@@ -432,13 +432,20 @@ def _nobody(drill: Drill, setting: str, kraft: bool, apart: bool) -> ProblemErro
     )
 
 
-def progress_lines(drills: Sequence[Drill]) -> Dict[str, str]:
-    """{name: the line that is said before it}: which one it is, and about how long this and the others take."""
-    found = {}
-    for number, each in enumerate(drills):
-        left = approximate_duration(sum(later.seconds for later in drills[number:]))
-        found[each.name] = f"drill {number + 1} of {len(drills)}, about {left} left"
-    return found
+# What is left may be shorter than the catalogue says by this at most: drills that could not begin have taken no time.
+_LEAST_OF_EXPECTED = 0.5
+
+
+def progress_line(drills: Sequence[Drill], name: str, seconds: float = 0.0) -> str:
+    """What is said before one of them: which one it is, and about how long this and the others take.
+
+    `seconds`: how long those before it have taken, by which this cluster is faster or slower; 0: unknown.
+    """
+    number = [each.name for each in drills].index(name)
+    expected = sum(each.seconds for each in drills[:number])
+    pace = max(_LEAST_OF_EXPECTED, seconds / expected) if seconds and expected else 1.0
+    left = sum(each.seconds for each in drills[number:]) * pace
+    return f"drill {number + 1} of {len(drills)}, about {approximate_duration(left)} left"
 
 
 def drill_lines() -> List[str]:

@@ -68,6 +68,7 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.observed im
     pauses,
     per_bucket,
     unprotected,
+    watched_line,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.files import (
     json_text,
@@ -415,6 +416,8 @@ def _say(
         "elected": len(controllers) > 1,
         "committed": committed_elsewhere(list(watch.coordinators), list(reader.committed_ms)),
         "lacking": lacking(bool(watch.looked_ms), full),
+        # for people who wait
+        "line": watched_line(len(ticker.acknowledged), last),
     }
     if asked.changes:
         told.update(changes.look())

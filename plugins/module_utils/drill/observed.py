@@ -477,6 +477,15 @@ def lacking(looked: bool, full: bool) -> str:
     return "" if full else "not all of its replicas were in sync"
 
 
+def watched_line(answered: int, last: Optional[Moment]) -> str:
+    """How far a drill is, in words: records that were answered, and how the topic was when it was looked at last."""
+    records = f"{answered:,} records answered"
+    if last is None:
+        return records
+    leader = "nobody leads" if last.leader is None else f"{last.leader} leads"
+    return f"{records}, {leader}, in sync {', '.join(map(str, sorted(last.isr))) or 'nobody'}"
+
+
 def _others(found: Iterable[Optional[int]], first: Optional[int]) -> Tuple[int, ...]:
     """Each other one that is named, once, in the order of their coming."""
     others: List[int] = []

@@ -4,6 +4,7 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -37,12 +38,21 @@ def said(tmp_path_factory):
             "timeout": 12,
         },
     }
+    folder = tmp_path_factory.mktemp("waiting")
+    (folder / "progress.json").write_text('{"shrank": false, "line": "7 records answered"}')
+    waits["file_says"] = {
+        "path": str(folder / "progress.json"),
+        "search_regex": '"shrank": true',
+        "timeout": 12,
+        "until": "the ISR has shrunk",
+        "about_seconds": 20,
+    }
     tasks = [
         {f"kafkaops.cluster.{name}": arguments, "when": f"inventory_hostname == '{name}'"}
         for name, arguments in waits.items()
     ]
     play = {"hosts": "all", "gather_facts": False, "strategy": "free", "tasks": tasks}
-    playbook = tmp_path_factory.mktemp("waiting") / "playbook.yml"
+    playbook = folder / "playbook.yml"
     playbook.write_text(json.dumps([play]))
     kept = {key: value for key, value in os.environ.items() if not key.startswith("ANSIBLE_")}
     done = subprocess.run(
@@ -74,3 +84,9 @@ def test_what_is_waited_for_is_said_meanwhile(said, begin, problem):
     assert len(lines) == 1, said
     assert "refused" in lines[0] or "127.0.0.1" in lines[0], lines
     assert problem in said
+
+
+def test_what_a_drill_waits_for_is_said_with_the_time_left_and_how_far_it_is(said):
+    told = r"    until the ISR has shrunk: 1\ds of about 20s, \d+s left; 7 records answered\n"
+    assert len(re.findall(told, said)) == 1, said
+    assert 'Timeout when waiting for search string "shrank": true' in said

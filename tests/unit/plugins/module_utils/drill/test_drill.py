@@ -14,6 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ansible_collections.kafkaops.cluster.plugins.filter.drills import (
+    drill_left,
     drill_names,
     drill_plan,
     drill_row,
@@ -30,7 +31,7 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.catalogue i
     THROWN_AWAY,
     chosen,
     drill_of,
-    progress_lines,
+    progress_line,
     short_names,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.observed import (
@@ -53,6 +54,7 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.observed im
     percentile,
     spread,
     unprotected,
+    watched_line,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.parts import play_part
 from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.verdict import (
@@ -368,7 +370,7 @@ def test_all_are_those_that_hit_what_is_there(kraft, apart, left_out):
     # in a play of their own
     assert [each.hits_quorum for each in found] == sorted(each.hits_quorum for each in found)
     told = drill_names("leader_killed,all", kraft, apart)
-    assert told["problem"] == "" and set(told["progress"]) == set(told["names"])
+    assert told["problem"] == ""
     assert told["quorum"] == [each.name for each in found if each.hits_quorum]
 
 
@@ -1289,11 +1291,29 @@ def test_drills_that_were_interrupted_are_told_with_what_they_had_done():
 
 
 def test_before_each_drill_is_said_which_one_it_is_and_how_long_all_of_them_take():
-    told = progress_lines(chosen("broadcast,zookeeper_quorum,topic_recreated"))
-    assert list(told) == ["broadcast", "topic_recreated", "zookeeper_quorum"]
-    assert told["broadcast"] == "drill 1 of 3, about 2m 10s left"
-    assert told["zookeeper_quorum"] == "drill 3 of 3, about 1m 25s left"
+    names = ["broadcast", "topic_recreated", "zookeeper_quorum"]
+    assert drill_left(names, "broadcast") == "drill 1 of 3, about 2m 10s left"
+    assert drill_left(names, "broadcast", 3) == "drill 1 of 3, about 2m 10s left"
+    assert drill_left(names, "zookeeper_quorum") == "drill 3 of 3, about 1m 25s left"
     assert all(each.seconds > 0 for each in DRILLS)
+
+
+@pytest.mark.parametrize(
+    "seconds, left", [(25, "1m 45s"), (50, "3m 30s"), (20, "1m 24s"), (1, "52s")]
+)
+def test_the_time_left_is_by_the_drills_so_far(seconds, left):
+    """Broadcast takes 25 s. One that was refused at once makes the others no faster than twice."""
+    drills = chosen("broadcast,topic_recreated,zookeeper_quorum")
+    told = progress_line(drills, "topic_recreated", seconds)
+    assert told == f"drill 2 of 3, about {left} left"
+
+
+def test_how_far_a_drill_is_says_who_leads_and_who_is_in_sync():
+    assert watched_line(1200, None) == "1,200 records answered"
+    moment = Moment(1, 2, frozenset({3, 2}), 1)
+    assert watched_line(1200, moment) == "1,200 records answered, 2 leads, in sync 2, 3"
+    nobody = replace(moment, leader=None, isr=frozenset())
+    assert watched_line(7, nobody) == "7 records answered, nobody leads, in sync nobody"
 
 
 def test_a_row_says_when_a_drill_has_done_it_itself():
