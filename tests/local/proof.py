@@ -25,6 +25,8 @@ def proven(cluster, playbook, *arguments):
     last = acknowledged["start_ms"] + acknowledged["bucket_ms"] * len(acknowledged["records"])
     assert last > max(event["to_ms"] for event in events), "and afterwards"
     assert not list(report.glob(".client*")), "no password stays behind"
+    jobs = cluster.home / "user" / ".ansible_async"
+    assert jobs.is_dir(), "jobs are where HOME says, whatever the list of accounts does"
     assert json.loads((report / "events.json").read_text()) == events
     return run, verdict
 
