@@ -19,9 +19,10 @@ options:
       - V(noted) leaves the note, and touches no process. The instance is stopped by P(kafkaops.cluster.jvm_instance#module) afterwards.
       - V(killed) leaves the note, and sends SIGKILL to the process of the start record, if it still is that process.
       - V(forgotten) removes the note.
+      - V(given_back) removes it, and that of O(leads), too.
       - V(looked) tells whether there is a note.
     type: str
-    choices: [noted, killed, forgotten, looked]
+    choices: [noted, killed, forgotten, given_back, looked]
     required: true
   name:
     description: Name of the instance.
@@ -35,6 +36,12 @@ options:
     description: Which drill it is, for the note.
     type: str
     default: ""
+  leads:
+    description:
+      - Whether V(noted) and V(killed) leave a second note, that others lead what the instance has led. It outlives the process that starts
+        the instance again, which gives no leadership back.
+    type: bool
+    default: false
   stays_away:
     description: Whether the instance that V(killed) hits is not to be started again by its service manager; needs O(manager).
     type: bool
@@ -106,6 +113,10 @@ note:
   returned: always
   type: str
   sample: leader_killed
+leaders:
+  description: Whether leadership that a drill has taken from the instance has not been given back, as O(leads) has noted it.
+  returned: always
+  type: bool
 running:
   description: Whether the instance's process runs.
   returned: always
@@ -193,7 +204,7 @@ def main() -> None:
             "state": {
                 "type": "str",
                 "required": True,
-                "choices": ["noted", "killed", "forgotten", "looked"],
+                "choices": ["noted", "killed", "forgotten", "given_back", "looked"],
             },
             "name": {"type": "str", "required": True},
             "state_dir": {"type": "path", "required": True},
@@ -211,6 +222,7 @@ def main() -> None:
                 },
             },
             "away_seconds": {"type": "int", "default": 300},
+            "leads": {"type": "bool", "default": False},
             "stays_away": {"type": "bool", "default": False},
             "clock": {
                 "type": "dict",
@@ -238,6 +250,7 @@ def main() -> None:
             params["drill"],
             guarded,
             params["stays_away"],
+            params["leads"],
         )
     except (ProblemError, ServiceError) as error:
         module.fail_json(msg=str(error))

@@ -9,7 +9,7 @@ Private to this collection.
 from __future__ import annotations
 
 import contextlib
-from typing import Dict, Iterator, List, Mapping, Optional, Sequence
+from typing import Collection, Dict, Iterator, List, Mapping, Optional, Sequence
 
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.client.settled import (
     unsettled,
@@ -18,10 +18,14 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.connection 
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.groups.client import (
     GroupsClient,
 )
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.leaders.plan import (
+    plan_preferred,
+)
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.model import (
     CREATE,
     DELETE,
     GROW,
+    partition_of,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.plan import (
     AdminError,
@@ -140,6 +144,21 @@ class DrillClient(GroupsClient):
     def clean(self, topics: Optional[Sequence[str]] = None, late_seconds: float = 0.0) -> List[str]:
         """Remove drills' topics and groups: these topics with their groups, or all; returns their names."""
         return [*self.remove_topics(topics, late_seconds), *self.remove_groups(topics)]
+
+    def any_there(self) -> bool:
+        """Whether there is a topic of a drill."""
+        return bool(self._there(None))
+
+    def give_back(self, leave: Collection[str]) -> bool:
+        """Have preferred leaders lead again, but of the partitions `leave`; whether all of them did already.
+
+        Those that are not in sync yet cannot.
+        """
+        plan = plan_preferred(self.fetch_metadata(), leave=leave)
+        if plan.changes:
+            keys = [partition_of(each.subject) for each in plan.changes]
+            self.elect_leaders(keys, self._deadline())
+        return not plan.changes and not plan.warnings
 
     def coordinators(self, make: bool) -> Dict[int, Optional[int]]:
         """For each partition of the internal topic of groups the broker that leads it; empty if it is absent.

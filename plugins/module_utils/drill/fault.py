@@ -5,7 +5,8 @@
 
 Private to this collection. Standard library only: managed hosts have nothing else. A note on the host says
 what was done. Beside it a guard waits, a process of its own: it starts the instance again if the run has
-ended, however it did, and the note is still there.
+ended, however it did, and the note is still there. Whose leadership moves has a second note, which no guard removes:
+it knows no client of Kafka, and whoever gives leadership back has to hear of it.
 """
 
 from __future__ import annotations
@@ -42,6 +43,8 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.waiting import wa
 KILL_SECONDS = 10.0
 # Held by who starts or stops the instance, below its configuration.
 LOCK = ".lock"
+# Beside the note, and longer there: leaders that a drill has moved have not been given back.
+LEADERS = "drill-leaders.json"
 LOOK_SECONDS = 1.0
 # A worker of the run may outlive it, and stop the instance only then.
 SETTLED_SECONDS = 5.0
@@ -75,10 +78,11 @@ def carry_out(
     drill: str,
     guarded: Optional[Guarded] = None,
     stays_away: bool = False,
+    leads: bool = False,
 ) -> Dict[str, Any]:
     """Do what `state` says; returns the module's result. `guarded`: a guard is left beside the note.
 
-    `stays_away`: whom it kills its service manager does not start again.
+    `stays_away`: whom it kills its service manager does not start again. `leads`: others lead meanwhile what it leads.
 
     Raises ProblemError where there is no process to kill, and OSError where the note cannot be written.
     """
@@ -87,6 +91,8 @@ def carry_out(
     if state in ("noted", "killed"):
         token = secrets.token_hex(8)
         run = guarded.run if guarded is not None else ""
+        if leads:
+            write_atomically(os.path.join(state_dir, LEADERS), json_text({"drill": drill}))
         write_atomically(path, json_text({"drill": drill, "token": token, "run": run}))
         if guarded is not None:
             kept = guarded
@@ -94,13 +100,16 @@ def carry_out(
     if state == "killed":
         manager = guarded.manager if guarded is not None and stays_away else None
         result.update(changed=True, at_ms=_kill(name, state_dir, manager))
-    if state == "forgotten":
+    if state in ("forgotten", "given_back"):
         if _noted(state_dir):
             _go_on(state_dir)
         remove(path)
+    if state == "given_back":
+        remove(os.path.join(state_dir, LEADERS))
     return {
         **result,
         "note": _noted(state_dir),
+        "leaders": os.path.exists(os.path.join(state_dir, LEADERS)),
         "running": recorded(state_dir) is not None,
         "now_ms": _now_ms(),
     }

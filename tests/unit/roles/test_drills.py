@@ -292,6 +292,9 @@ def test_what_a_killed_drill_has_stopped_starts_before_the_cluster_is_refused_fo
     [
         ("a", {"b": "leader_killed"}, True),
         ("b", {"b": "leader_killed"}, False),
+        # a guard has started it again meanwhile, and its note is gone
+        ("a", {"b": ""}, True),
+        ("b", {"b": ""}, False),
         ("a", {}, False),
         # of another cluster of the inventory
         ("a", {"c": "leader_killed"}, False),
@@ -300,18 +303,25 @@ def test_what_a_killed_drill_has_stopped_starts_before_the_cluster_is_refused_fo
 def test_leadership_that_a_killed_drill_has_moved_is_given_back(host, notes, gives):
     """Once all are in sync, and before a drill remembers who led otherwise."""
     path = ROLES / "kafka/tasks/drill_mend.yml"
-    *_others, whole, task = yaml.safe_load(path.read_text(encoding="utf-8"))
+    *_others, whole, task, forget = yaml.safe_load(path.read_text(encoding="utf-8"))
     assert "drill_whole" in str(whole) and task["ansible.builtin.include_tasks"] == "elect.yml"
-    assert "vars" not in task, "nobody keeps a leader"
-    told = {each: {"__kafka_drill_note": {"note": notes.get(each, "")}} for each in "ac"}
+    assert list(task["vars"]) == ["__kafka_drill_notes"], "nobody keeps a leader"
+    told = forget["kafkaops.cluster.drill_fault"]
+    assert told["state"] == "given_back" and forget["when"] == "__kafka_drill_note.leaders"
+    none = {"note": "", "leaders": False}
+    told = {each: {"__kafka_drill_note": none} for each in "ac"}
     given = {
         "inventory_hostname": host,
         "__kafka_drill_first": "a",
         "__kafka_members": ["a", "b"],
         "hostvars": {**told, "b": {}},
     }
-    if "b" in notes:
-        given["hostvars"]["b"] = {"__kafka_drill_note": {"note": notes["b"]}}
+    for each, name in notes.items():
+        given["hostvars"][each] = {"__kafka_drill_note": {"note": name, "leaders": True}}
+    notes_of = Templar(loader=DataLoader(), variables=given).template(
+        {each: trust_as_template(text) for each, text in task["vars"].items()}
+    )
+    given |= notes_of
     conditions = [f"{{{{ {each} }}}}" for each in task["when"]]
     templar = Templar(loader=DataLoader(), variables=given)
     found = [templar.template(trust_as_template(each)) for each in conditions]

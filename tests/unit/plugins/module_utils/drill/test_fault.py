@@ -193,16 +193,22 @@ def test_a_run_that_ends_leaves_a_process_that_starts_it_again(bench):  # noqa: 
                 lambda: False,
                 300,
             ),
+            leads=True,
         )
         Instance(layout, bench.service).stop(30)
         told, now_ms = carry_out("looked", "one", layout.state_dir, ""), time.time() * 1000
         assert 0 <= now_ms - told.pop("now_ms") < 60_000
-        assert told == {"changed": False, "note": "leader_stopped", "running": False}
+        noted = {"note": "leader_stopped", "leaders": True}
+        assert told == {"changed": False, "running": False, **noted}
         run.kill()
         run.wait()
         wait_until(lambda: bench.pid, 60, "it runs again")
         note_path = os.path.join(layout.state_dir, NOTE)
         wait_until(lambda: not os.path.exists(note_path), 60, "the note is gone")
+        # whoever started it again has given no leadership back, and the next drill has to hear of that
+        told = carry_out("looked", "one", layout.state_dir, "")
+        assert told["leaders"] and not told["note"]
+        assert not carry_out("given_back", "one", layout.state_dir, "")["leaders"]
     finally:
         run.kill()
         run.wait()

@@ -19,6 +19,8 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.client_topi
     drill_client,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.left_behind import (
+    LASTING_SECONDS,
+    led_in_the_end,
     removed_in_the_end,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.problem import Problem
@@ -135,6 +137,39 @@ def test_it_is_tried_for_a_quarter_of_an_hour():
     time, (of_topics, left) = Time(), removing(*[{}] * 1000)
     assert not removed_in_the_end(of_topics, lambda: None, time.clock, time.sleep)
     assert left and 900 <= time.now < 930
+
+
+@pytest.mark.parametrize(
+    "looks, given, seconds",
+    [
+        # it leads still in the eyes of others, has died, comes back, and is in sync with one partition after the other
+        ([True, True, None, False, False, True], True, 10 + LASTING_SECONDS),
+        ([True], True, LASTING_SECONDS),
+        ([False], False, 900),
+        ([None], False, 900),
+    ],
+)
+def test_leadership_is_given_back_until_that_lasts(looks, given, seconds):
+    """`looks`: whether all lead that shall, None: nobody answers; the last one stays so."""
+    time, left = Time(), list(looks)
+
+    def give_back():
+        led = left.pop(0) if len(left) > 1 else left[0]
+        if led is None:
+            raise AdminError(Problem("admin.x", "nobody answers", "wait"), reachable=False)
+        return led
+
+    assert led_in_the_end(give_back, lambda: False, time.clock, time.sleep) is given
+    assert seconds <= time.now < seconds + 5
+
+
+def test_leadership_is_left_to_another_drill_that_has_begun():
+    """It has given leadership back before it moves it anew."""
+    time, asked = Time(), []
+    led_in_the_end(
+        lambda: asked.append(time.now) or False, lambda: time.now > 5, time.clock, time.sleep
+    )
+    assert max(asked) <= 5 and time.now < 10
 
 
 class Late(WireBroker):
