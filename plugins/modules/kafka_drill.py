@@ -68,6 +68,12 @@ options:
   judge:
     description: A directory in which C(job.py compare) of the role C(flow_validation) answers what is in the topics. Without it nobody is asked.
     type: path
+  leave:
+    description:
+      - Partitions that keep their leader, as P(kafkaops.cluster.kafka_leader_election#module) names them. Given this, the process that
+        removes topics and groups of V(observe) also has preferred leaders lead again, where the playbook is gone.
+    type: list
+    elements: str
   changes:
     description:
       - Whether V(observe) makes topics and changes leaders. It does so when files C(drill-ask-1) and so on are in O(directory); C(drill-back)
@@ -76,6 +82,12 @@ options:
     default: false
   quorum:
     description: Whether the cluster is in KRaft mode. Then V(observe) asks the controllers which one leads them.
+    type: bool
+    default: false
+  copied:
+    description:
+      - Whether two programs copy the topic of V(observe) meanwhile, one with transactions. The last two of O(groups), which end with
+        C(-transactional) and C(-plain), are theirs, and the topics to which they copy have the same names.
     type: bool
     default: false
   beside:
@@ -106,7 +118,7 @@ attributes:
     details: Each run writes anew.
 notes:
   - Needs the rights to Create, Delete, Describe, Read and Write the topics, and to Read and Delete the groups, of this prefix.
-  - V(exactly_once) also needs Write and Describe on transactional ids of this prefix, V(grow) Alter on the topic, and O(changes) Alter on the cluster.
+  - V(exactly_once) and O(copied) also need Write and Describe on transactional ids of this prefix, V(grow) Alter on the topic, and O(changes) and O(leave) Alter on the cluster.
 seealso:
   - module: kafkaops.cluster.drill_fault
 author:

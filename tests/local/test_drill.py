@@ -18,7 +18,7 @@ from confluent_kafka.admin import NewTopic
 
 from tests.local.drilling import drilled, kept
 from tests.local.support import LocalCluster
-from tests.local.watching import leftovers
+from tests.local.watching import led_by_others, leftovers
 from tests.support import collection_finder
 from tests.support.outside import wait_until
 from tests.support.watching import cluster_is_whole
@@ -117,13 +117,15 @@ def killed_when_away(cluster, name, count, rebooted=False):
 
 
 def comes_back(cluster):
-    """Without anybody's help the cluster is as it was: all run, nothing of drills is there."""
+    """Without anybody's help the cluster is as it was: all run and lead as before, nothing of drills is there."""
     wait_until(lambda: None not in cluster.processes().values(), 180, "all run again")
     wait_until(
         lambda: not list(cluster.directory.glob("*/run/drill.json")), 60, "the notes are gone"
     )
     wait_until(lambda: leftovers(cluster) == [], 180, "topics and groups are gone")
     wait_until(lambda: cluster_is_whole(cluster), 180, "all replicas are in sync")
+    # sooner than Kafka itself looks
+    wait_until(lambda: led_by_others(cluster) == [], 60, "preferred leaders lead")
 
 
 def tells_of_it(cluster, name, met):
@@ -140,6 +142,37 @@ def test_what_a_killed_drill_has_stopped_comes_back_by_itself(cluster):
     _stopped, met = killed_when_away(cluster, "below_min_isr", 1)
     comes_back(cluster)
     tells_of_it(cluster, "below_min_isr", met)
+
+
+def everybody_of_the_load(cluster):
+    """Processes of drills of this cluster on the host of the load, also those that outlive their drill."""
+    home, found = os.fsencode(f"KAFKAOPS_HOME={cluster.home}"), []
+    for place in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            words = (place / "cmdline").read_bytes()
+            ours = home in (place / "environ").read_bytes().split(b"\0")
+            if ours and (b"kafka_drill" in words or b"job.py" in words):
+                found.append(int(place.name))
+    return found
+
+
+@pytest.mark.soak
+def test_the_next_drill_gives_leadership_back_where_nobody_of_the_load_is_left(cluster):
+    """The machine of the load is gone, and the guard on the broker's host has started it, and removed its note."""
+    (name,), _met = killed_when_away(cluster, "leader_stopped", 1)
+    for each in everybody_of_the_load(cluster):
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(each, signal.SIGKILL)
+    state = cluster.instance(name) / "run"
+    wait_until(lambda: None not in cluster.processes().values(), 180, "all run again")
+    wait_until(lambda: not (state / "drill.json").exists(), 60, "the note is gone")
+    assert (state / "drill-leaders.json").exists()
+    wait_until(lambda: cluster_is_whole(cluster), 180, "all replicas are in sync")
+    moved = led_by_others(cluster)
+    print(f"led by others: {len(moved)}")
+    drilled(cluster, "topic_recreated")
+    assert led_by_others(cluster) == [] and not (state / "drill-leaders.json").exists()
+    assert moved, "the drill has moved leadership"
 
 
 @pytest.mark.soak
@@ -278,6 +311,26 @@ def test_all_drills(cluster):
     assert rows["below_min_isr"]["seen"]["refused"]["NOT_ENOUGH_REPLICAS"] > 0
     proven = [row for row in rows.values() if "judge's own load" in row["observed"]]
     assert len(proven) == sum(each.proven for each in ALL)
+
+
+@pytest.mark.soak
+def test_copies_outlive_their_leader(cluster):
+    """The third row of scenario S26: what is written with transactions is there once, whoever dies."""
+    row = drilled(cluster, "copies_leader_killed")["copies_leader_killed"]
+    source, exact, plain = row["seen"]["groups"]
+    assert exact["name"].endswith("-transactional") and plain["name"].endswith("-plain")
+    assert {each["received"] for each in (source, exact, plain)} == {row["seen"]["acknowledged"]}
+    assert not (exact["missing"] or exact["repeated"] or plain["missing"])
+    # the topic and both copies, by the judge
+    told = {each["topic"]: each["counts"]["again"] for each in row["seen"]["judged"]}
+    assert told[exact["name"]] == 0 and told[plain["name"]] == plain["repeated"] and len(told) == 3
+    at_ms = row["fault"]["at_ms"]
+    for each in row["seen"]["measured"]["copies"]:
+        assert not each["trouble"] and each["commits"] > 10, each
+        # both have gone on
+        assert each["pauses"][-1][1] > at_ms
+    print(f"pause {row['pause_ms']} ms: {row['observed']}")
+    assert row["pause_ms"] and "with transactions: 0 lost, 0 twice" in row["observed"]
 
 
 @pytest.mark.soak

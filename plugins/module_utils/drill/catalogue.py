@@ -76,6 +76,8 @@ class Drill:
     seconds: float = 60.0
     # its groups are the topic with these behind; none: the topic's name alone
     members: Tuple[str, ...] = ("1", "2")
+    # programs copy its topic meanwhile, with transactions and without, to topics that lie as it does
+    copied: bool = False
 
     @property
     def topic(self) -> str:
@@ -102,7 +104,7 @@ class Drill:
         """The program of examples/ that the drill runs; empty for none."""
         if self.fault in (MEMBER_KILL, MEMBER_CLOSE):
             return "consumer.py"
-        return "producer.py" if self.part == LEADER else ""
+        return "producer.py" if self.part == LEADER and not self.copied else ""
 
     @property
     def hits_quorum(self) -> bool:
@@ -141,6 +143,7 @@ class Drill:
             "example": self.example,
             "topic": self.topic,
             "groups": list(self.groups),
+            "copied": self.copied,
         }
 
 
@@ -300,6 +303,19 @@ DRILLS: Tuple[Drill, ...] = (
         seconds=65.0,
     ),
     Drill(
+        "copies_leader_killed",
+        "S26",
+        "the leader of what programs read and write dies",
+        KILL,
+        LEADER,
+        "with transactions: none lost, none twice; at least once: none lost, twice counted",
+        _DEAD_SECONDS,
+        min_brokers=2,
+        seconds=60.0,
+        members=("1", TRANSACTIONAL, PLAIN),
+        copied=True,
+    ),
+    Drill(
         "partitions_grown",
         "S29",
         "a topic gets more partitions under a group that lags",
@@ -353,6 +369,7 @@ SHORT = {
     "groups": "task_queue",
     "commits": "commit_modes",
     "exactly_once": "exactly_once",
+    "copies_leader_kill": "copies_leader_killed",
     "recreate": "topic_recreated",
     "growth": "partitions_grown",
     "min_isr": "below_min_isr",

@@ -50,6 +50,8 @@ class Stage:
         self.away, self.asked_ms = away, now_ms()
         self.topic_ms: Optional[int] = None
         self.leader_ms: Optional[int] = None
+        # whether the leader that was asked for led before it was asked for
+        self.led_already = False
         self._asked: Dict[str, int] = {}
         self.trouble = ""
         self._connection, self._topic, self._replicas = connection, topic, list(replicas)
@@ -58,8 +60,9 @@ class Stage:
 
     @property
     def done(self) -> bool:
-        """Whether both have happened."""
-        return self.topic_ms is not None and self.leader_ms is not None
+        """Whether both have happened, or could not be tried."""
+        led = self.leader_ms is not None or self.led_already
+        return self.topic_ms is not None and led
 
     @property
     def asked_again(self) -> int:
@@ -91,6 +94,10 @@ class Stage:
 
     def _elect(self, client: DrillClient) -> None:
         wanted = swapped(self._replicas)[0]
+        # Kafka itself has given it leadership since it was preferred: it does so now and then
+        if _leader(client, self._topic, self.away) == wanted:
+            self.led_already = True
+            return
 
         def ask(deadline: float) -> None:
             self._count("leader")
@@ -171,6 +178,7 @@ class Changes:
                     "topic_ms": _since(each.asked_ms, each.topic_ms),
                     "leader_ms": _since(each.asked_ms, each.leader_ms),
                     "back_ms": _since(each.asked_ms, self.back_ms),
+                    "led_already": each.led_already,
                     "asked_again": each.asked_again,
                     "trouble": each.trouble,
                 }

@@ -33,6 +33,11 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.client_chan
     Changes,
     prepare_leaders,
 )
+from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.client_copying import (
+    Copier,
+    copied,
+    copiers,
+)
 from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.client_load import (
     DELIVERY_SECONDS,
     Reader,
@@ -42,6 +47,9 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.client_load
     now_ms,
     value_of,
     written,
+)
+from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.client_processes import (
+    all_ended,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.client_there import (
     groups_seen,
@@ -84,6 +92,8 @@ QUORUM_LOOK_SECONDS, QUORUM_SECONDS = 0.2, 2.0
 # Lines of the example that writes, too: how often, and what their numbers begin with.
 BESIDE_SECONDS, BESIDE = 0.2, "example-"
 LEFT_SECONDS = 3600.0
+# In so many a program that copies comes to the end of what was sent: a transaction may have to end by itself.
+COPY_SECONDS = 2 * ANSWER_SECONDS
 # What was measured has it where topic and groups are still there: why.
 LEFT = "left"
 
@@ -96,7 +106,8 @@ class Watched:
     begins to read once a replica is away. `changes`: whether the playbook asks for changes
     while members of a quorum are away; then each partition but the first has a leader that can change.
     `program`: the text of examples/producer.py, which then writes, too. `quorum`: whether the cluster is in KRaft
-    mode, so that its controllers tell who leads them.
+    mode, so that its controllers tell who leads them. `copied`: programs copy the topic to others that lie as it does;
+    their groups are the last ones, and are named as what they write.
     """
 
     topic: str
@@ -110,6 +121,7 @@ class Watched:
     changes: bool = False
     program: str = ""
     quorum: bool = False
+    copied: bool = False
 
 
 def observe(
@@ -171,11 +183,16 @@ def _watch(
     keep: Callable[[Seen], None],
 ) -> None:
     settings = librdkafka_settings(connection)
-    topics, late = {asked.topic: asked.assignment}, LATE_SECONDS if asked.changes else 0.0
-    with own_topics(connection, topics, asked.config, late_seconds=late):
+    programs = copiers(settings, asked.topic, asked.groups) if asked.copied else []
+    copies, processes = [each.target for each in programs], [each.process for each in programs]
+    topics = dict.fromkeys((asked.topic, *copies), asked.assignment)
+    late = LATE_SECONDS if asked.changes else 0.0
+    made = own_topics(connection, topics, asked.config, late_seconds=late)
+    with all_ended(processes), made, all_ended(processes):
         quorum = QuorumWatch(connection) if asked.quorum else None
         watch = Watch(settings, asked.topic, asked.groups[0], quorum.leader if quorum else None)
-        readers = [Reader(settings, asked.topic, group) for group in asked.groups]
+        groups = [each for each in asked.groups if each not in copies]
+        readers = [Reader(settings, asked.topic, group) for group in groups]
         ticker = Ticker(settings, asked.topic, retry=asked.retry)
         beside = Beside(asked.program, settings, asked.topic) if asked.program else None
         meanwhile = None if asked.retry else Meanwhile(settings, asked.topic, asked.assignment[0])
@@ -186,8 +203,10 @@ def _watch(
             asked.directory,
             lambda: len(ticker.acknowledged),
         )
+        for process in processes:
+            process.begin()
         try:
-            if not wait_until(lambda: _flows(ticker, readers), ANSWER_SECONDS):
+            if not wait_until(lambda: _flows(ticker, readers, programs), ANSWER_SECONDS):
                 raise failed(asked.topic, "no record came through in time")
             if asked.changes:
                 prepare_leaders(connection, asked.topic, asked.assignment)
@@ -198,7 +217,7 @@ def _watch(
                 asked.seconds,
                 poll_seconds=SAY_SECONDS,
             )
-            if meanwhile is not None and _told_to_end(asked):
+            if meanwhile is not None and told_to_end(asked.directory):
                 wait_until(lambda: _accepted_again(ticker), ANSWER_SECONDS)
         finally:
             ticker.stop()
@@ -206,6 +225,10 @@ def _watch(
                 beside.stop()
             sent = {**ticker.sent_and_acknowledged, **(beside.sent if beside is not None else {})}
             wait_until(lambda: all(each.has(sent) for each in readers), ANSWER_SECONDS)
+            last = max(ticker.acknowledged, key=int, default="")
+            wait_until(lambda: not last or all(each.has(last) for each in programs), COPY_SECONDS)
+            for program in programs:
+                program.process.end(kill=False)
             watch.stop()
             if quorum is not None:
                 quorum.stop()
@@ -220,8 +243,29 @@ def _watch(
             more = {**more, "example": beside.told(readers)}
         if meanwhile is not None:
             more = {**more, "below": meanwhile.told(ticker, watch)}
-        answers = judge([_written(asked.topic, ticker, beside)])
+        asks = [_written(asked.topic, ticker, beside)]
+        if programs:
+            kinds = {each.target: each.kind for each in programs}
+            found = copied(settings, asked.topic, len(asked.assignment), kinds, ticker)
+            asks += found.written
+            seen = replace(seen, groups=(*seen.groups, *found.groups))
+            more = {**more, **_copies_told(programs, found.aborted, ticker.ended_ms)}
+        answers = judge(asks)
         keep(replace(seen, measured={**seen.measured, **more}, judged=answers))
+
+
+def _copies_told(programs: Sequence[Copier], aborted: int, ended_ms: int) -> Dict[str, Any]:
+    """What was measured of programs that copy. Which pauses they made until nothing more was sent, each by its kind."""
+    return {
+        "copies": [
+            {
+                **each.told(),
+                "pauses": [list(pause) for pause in pauses(each.committed_ms, ended_ms)],
+            }
+            for each in programs
+        ],
+        "aborted": aborted,
+    }
 
 
 def _written(topic: str, ticker: Ticker, beside: Optional[Beside]) -> Written:
@@ -371,18 +415,20 @@ class Beside:
         }
 
 
-def _flows(ticker: Ticker, readers: List[Reader]) -> bool:
-    return len(ticker.acknowledged) >= 20 and all(each.came for each in readers)
+def _flows(ticker: Ticker, readers: Sequence[Reader], programs: Sequence[Copier]) -> bool:
+    came = all(each.came for each in readers) and all(each.committed_ms for each in programs)
+    return len(ticker.acknowledged) >= 20 and came
 
 
 def _over(asked: Watched, alive: Callable[[int], bool], say: Callable[[], None]) -> bool:
     say()
     gone = bool(asked.beside) and not alive(asked.beside)
-    return gone or _told_to_end(asked)
+    return gone or told_to_end(asked.directory)
 
 
-def _told_to_end(asked: Watched) -> bool:
-    return os.path.exists(os.path.join(asked.directory, END))
+def told_to_end(directory: str) -> bool:
+    """Whether the playbook has said that it is over: then it has put back what it has moved."""
+    return os.path.exists(os.path.join(directory, END))
 
 
 def _say(

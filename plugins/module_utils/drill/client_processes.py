@@ -188,12 +188,18 @@ def take_over(pairs: Sequence[P], whole: Callable[[P], bool], topic: str, unmet:
 @contextlib.contextmanager
 def ended(pairs: Sequence[Pair]) -> Iterator[None]:
     """Whatever comes, no process is left: a group with members cannot be removed."""
+    with all_ended([each for pair in pairs for each in (pair.first, pair.second)]):
+        yield
+
+
+@contextlib.contextmanager
+def all_ended(processes: Sequence[Process]) -> Iterator[None]:
+    """Whatever comes, none of these is left."""
     try:
         yield
     finally:
-        for pair in pairs:
-            for each in (pair.first, pair.second):
-                each.end(kill=True)
+        for each in processes:
+            each.end(kill=True)
 
 
 def longest_pause_ms(pairs: Sequence[Pair]) -> Optional[int]:

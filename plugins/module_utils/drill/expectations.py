@@ -27,6 +27,7 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.catalogue i
 from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.observed import (
     GroupSeen,
     Seen,
+    longest_since,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.wording import counted
 
@@ -150,6 +151,36 @@ def _once_told(seen: Seen) -> Iterator[str]:
     yield f"of {seen.acknowledged}; {seen.measured['aborted']} aborted ones nobody sees"
 
 
+def copies_broken(seen: Seen) -> Iterator[str]:
+    """What is not as expected of programs that copied while the leader died. Both may have to write again."""
+    found = by_word(seen)
+    if found[TRANSACTIONAL].repeated:
+        yield f"{found[TRANSACTIONAL].repeated} records were written twice in spite of transactions"
+    for each in seen.measured["copies"]:
+        if each["trouble"]:
+            yield f"the program {_KIND[each['kind']]} has ended: {each['trouble']}"
+
+
+def copies_told(seen: Seen, since_ms: int) -> Iterator[str]:
+    """What was measured of them. `since_ms`: when the leader died, 0: unknown."""
+    found = by_word(seen)
+    for each in seen.measured["copies"]:
+        group, pause = found[each["kind"]], longest_since(each["pauses"], since_ms)
+        yield (
+            f"{_KIND[each['kind']]}: {len(group.missing)} lost, {group.repeated} twice, no commit for {_seconds(pause)}"
+        )
+        done = [what for what, _why in each["errors"]]
+        for what in dict.fromkeys(done):
+            yield f"{_MENDED[what]} {counted(done.count(what), 'time')}"
+    if seen.measured["aborted"]:
+        yield f"{seen.measured['aborted']} aborted ones nobody sees"
+
+
+_KIND = {TRANSACTIONAL: "with transactions", PLAIN: "at least once"}
+# What a program did about an error.
+_MENDED = {"aborted": "aborted", "renewed": "began with a new producer", "again": "wrote again"}
+
+
 # ---------------------------------------------------------------- more partitions
 
 
@@ -185,6 +216,8 @@ def _quorum_broken(seen: Seen, servers: int, ended_early: bool) -> Iterator[str]
         back = stage["back_ms"]
         for key, what in (("topic_ms", "a topic"), ("leader_ms", "a leader change")):
             took = stage[key]
+            if key == "leader_ms" and stage.get("led_already"):
+                continue
             if took is None:
                 yield f"{what} never happened that was asked for with {stage['away']} away"
             elif last and (back is None or took < back):
@@ -194,9 +227,19 @@ def _quorum_broken(seen: Seen, servers: int, ended_early: bool) -> Iterator[str]
                 yield f"{what} took {_seconds(took)} although a quorum was there, {away}"
 
 
+def unclear(fault: str, seen: Seen) -> Iterator[str]:
+    """What could not be tried, of a drill of this kind."""
+    for stage in seen.measured["stages"] if fault == QUORUM else ():
+        if stage.get("led_already"):
+            yield f"no leader change could be tried with {stage['away']} away: Kafka itself had made it before"
+
+
 def _quorum_told(seen: Seen, servers: int) -> Iterator[str]:
     for number, stage in enumerate(seen.measured["stages"], 1):
         made, led = _seconds(stage["topic_ms"]), _seconds(stage["leader_ms"])
+        untried = stage.get("led_already")
+        if untried:
+            led = _UNTRIED
         if number != servers:
             yield f"{stage['away']} away: new topic {made}, leader {led}"
         elif stage["back_ms"] is not None:
@@ -204,12 +247,16 @@ def _quorum_told(seen: Seen, servers: int) -> Iterator[str]:
                 _seconds(None if stage[key] is None else stage[key] - stage["back_ms"])
                 for key in ("topic_ms", "leader_ms")
             ]
+            who = "the topic" if untried else "both"
             yield (
-                f"{stage['away']} away: both waited {_seconds(stage['back_ms'])}; once one was back"
-                f" new topic {after[0]}, leader {after[1]}"
+                f"{stage['away']} away: {who} waited {_seconds(stage['back_ms'])}; once one was back"
+                f" new topic {after[0]}, leader {_UNTRIED if untried else after[1]}"
             )
         if stage.get("asked_again"):
             yield f"{stage['away']} away: asked again {counted(stage['asked_again'], 'time')}"
+
+
+_UNTRIED = "not tried"
 
 
 def _seconds(milliseconds: Optional[int]) -> str:

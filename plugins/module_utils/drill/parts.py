@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import tempfile
 import time
-from typing import Any, Callable, ContextManager, Dict, Mapping
+from typing import Any, Callable, ContextManager, Dict, List, Mapping
 
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.connection import Connection
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.plan import AdminError
@@ -30,6 +30,7 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.client_obse
     Watched,
     observe,
     remove_left_meetings,
+    told_to_end,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.client_queue import (
     partitions_grown,
@@ -40,12 +41,14 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.client_recr
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.client_topics import (
     LATE_SECONDS,
+    DrillClient,
     drill_client,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.client_transactions import (
     exactly_once,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.left_behind import (
+    led_in_the_end,
     removed_by_another,
     removed_in_the_end,
 )
@@ -78,8 +81,10 @@ DRILL_OPTIONS: Dict[str, Any] = {
     "retry": {"type": "bool", "default": True},
     "kill": {"type": "bool", "default": False},
     "judge": {"type": "path"},
+    "leave": {"type": "list", "elements": "str"},
     "changes": {"type": "bool", "default": False},
     "quorum": {"type": "bool", "default": False},
+    "copied": {"type": "bool", "default": False},
     "beside": {"type": "int", "default": 0},
     "seconds": {"type": "float", "default": 1800.0},
     "about_seconds": {"type": "float", "default": 0.0},
@@ -131,7 +136,7 @@ def play_part(
         return {"coordinators": drill_client(connection).coordinators(make=not check)}
     with _guarded(connection, params) as something_is_left:
         seen = _seen(connection, params)
-        if LEFT in (seen.get("measured") or {}):
+        if LEFT in (seen.get("measured") or {}) or _deserted(params):
             something_is_left()
         return {"seen": seen}
 
@@ -139,8 +144,14 @@ def play_part(
 def _guarded(
     connection: Connection, params: Mapping[str, Any]
 ) -> ContextManager[Callable[[], None]]:
-    """Topic and groups go, too, where this process is killed, or fails."""
-    topics = [params["topic"]]
+    """Where this process is killed, or fails, topic and groups go, too, and leaders that have moved come back."""
+    topics, leave = [params["topic"]], params["leave"]
+    clients: List[DrillClient] = []
+
+    def client() -> DrillClient:
+        if not clients:
+            clients.append(drill_client(connection))
+        return clients[0]
 
     def remove() -> None:
         # nobody would hear of an error; the next drill removes what is left
@@ -148,8 +159,18 @@ def _guarded(
             lambda: drill_client(connection).remove_topics(topics, LATE_SECONDS),
             lambda: drill_client(connection).remove_groups(topics),
         )
+        if leave is not None:
+            led_in_the_end(
+                lambda: client().give_back(leave),
+                lambda: client().any_there(),
+            )
 
     return removed_by_another(remove)
+
+
+def _deserted(params: Mapping[str, Any]) -> bool:
+    """Whether the playbook has not said that it is over, and so has not put back what it has moved."""
+    return params["part"] == "observe" and not told_to_end(params["directory"])
 
 
 def _seen(connection: Connection, params: Mapping[str, Any]) -> Dict[str, Any]:
@@ -189,5 +210,6 @@ def _seen(connection: Connection, params: Mapping[str, Any]) -> Dict[str, Any]:
         params["changes"],
         params["program"] or "",
         params["quorum"],
+        params["copied"],
     )
     return observe(connection, asked, lambda pid: start_ticks(pid) is not None, judge)
