@@ -13,6 +13,7 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.cast import
     Cast,
     announced,
     cast,
+    durability,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.catalogue import (
     chosen,
@@ -79,7 +80,14 @@ def drill_plan(
     host = "" if play.victim is None else nodes.get(play.victim, "")
     ensemble = {int(number): each for number, each in (servers or {}).items()}
     names = ensemble if play.drill.hits_zookeeper else nodes
-    told = {"host": host, "lines": announced(play, host, settings), "problem": ""}
+    has = durability(play, settings)
+    told = {
+        "host": host,
+        "lines": announced(play, host, settings),
+        "durability": has.topic,
+        "otherwise": has.otherwise,
+        "problem": "",
+    }
     return {
         **play.to_dict(),
         **plan,
@@ -106,14 +114,18 @@ def drill_row(
     proof: Optional[Mapping[str, Any]] = None,
     error: str = "",
     amiss: Sequence[str] = (),
+    before_ms: int = 0,
 ) -> Dict[str, Any]:
     """Return the row of a drill's table; see the documentation."""
     if "brokers" not in plan:
         return not_begun(drill_of(plan["name"]), error or plan["problem"]).to_dict()
     play = _cast(plan)
     what = Seen.from_dict(seen) if seen else None
-    row = judged(play, plan["host"], what, int(fault_ms or 0), proof, error, amiss)
-    return {**row.to_dict(), "fault": fault_of(row, what)}
+    row = judged(
+        play, plan["host"], what, int(fault_ms or 0), proof, error, amiss, int(before_ms or 0)
+    )
+    has = {each: plan.get(each, "") for each in ("durability", "otherwise")}
+    return {**row.to_dict(), **has, "fault": fault_of(row, what)}
 
 
 def drill_results(told: Mapping[str, Any], path: str) -> Dict[str, Any]:

@@ -206,6 +206,36 @@ def test_the_page_has_the_leader_and_the_replicas_before_and_after():
     assert "11 ms after" in text and "10 ms after" not in text
 
 
+def test_the_page_takes_what_was_before_from_the_clock_of_who_has_seen_it():
+    """The time of the fault may be half a second ahead: another leads before it, and it was no leader before."""
+    told = drilled([("leader_killed", "as expected", 900)])
+    names, row = ("at_ms", "leader", "isr", "controller"), told["drills"][0]
+    row["fault"] = {"at_ms": 10**12 + 500, "before_ms": 10**12 - 100, "label": "kafka-1 killed"}
+    states = [(-5000, 1, [1, 2, 3], 2), (300, 3, [2, 3], 2), (18500, 1, [1, 2, 3], 2)]
+    moments = [dict(zip(names, (10**12 + each[0], *each[1:]))) for each in states]
+    row.setdefault("seen", {})["moments"] = moments
+    rows = Reader(drilled_page("Drills", "as expected", "", told)).rows
+    assert [each[:2] for each in rows[-3:]] == [
+        ["before", "1"],
+        ["< 1 ms after", "3"],
+        ["18 s after", "1"],
+    ]
+
+
+def test_the_page_says_on_what_a_drill_was_and_that_other_topics_may_fare_otherwise():
+    told = drilled([("leader_killed", "as expected", 900), ("broadcast", "as expected", 90)])
+    rows = Reader(drilled_page("Drills", "as expected", "", told)).rows
+    assert max(len(row) for row in rows if len(row) < 7) == 4
+    said = "topics of yours may fare otherwise: the brokers' defaults are replication factor 1"
+    for row in told["drills"]:
+        row.update(durability="3 replicas, min ISR 2", otherwise=said)
+    text = drilled_page("Drills", "as expected", "", told)
+    page = Reader(text)
+    first, second = [row for row in page.rows if len(row) == 5]
+    assert first[-1] == second[-1] == "3 replicas, min ISR 2"
+    assert text.count("replication factor 1") == 1 and "(leader_killed, broadcast)" in text
+
+
 def test_what_a_group_has_skipped_is_not_among_the_losses():
     text = drilled_page("Drills", "as expected", "1 of 1 as expected", commits())
     numbers = {row[0]: row[1:] for row in Reader(text).rows if len(row) == 7}

@@ -218,6 +218,9 @@ _DOES = {
 }
 
 
+_BOTH_COPIED = "; two programs copy its topic to two more, which that broker leads, too"
+
+
 _KILLS_CONTROLLER = (
     "kills controller {victim} ({host}) with SIGKILL; its service manager starts it again;"
     " touches no broker"
@@ -233,13 +236,37 @@ DEFAULTS = {
 _SWITCH = {"true": "on", "false": "off"}
 
 
-def _durability(chosen: Cast, settings: Sequence[Mapping[str, Any]]) -> Tuple[str, List[str]]:
-    """(what the drill's topic has, the brokers' defaults that are otherwise), in words.
+@dataclass(frozen=True)
+class Durability:
+    """What the drill's topic has, and what the brokers' defaults have otherwise, in words.
+
+    `known`: whether anybody knows the defaults.
+    """
+
+    topic: str
+    unlike: Tuple[str, ...] = ()
+    known: bool = True
+
+    @property
+    def otherwise(self) -> str:
+        """The sentence about topics of the user; empty where the defaults promise as much."""
+        if not self.known:
+            return f"{_OTHERWISE} are unknown"
+        return f"{_OTHERWISE} are {', '.join(self.unlike)}" if self.unlike else ""
+
+
+_OTHERWISE = "topics of yours may fare otherwise: the brokers' defaults"
+
+
+def durability(chosen: Cast, settings: Optional[Sequence[Mapping[str, Any]]]) -> Durability:
+    """How durable the drill's topic is, beside the brokers' defaults.
 
     `settings`: name and value of brokers' settings, as the module kafka_configs_info has them; none: unknown.
     """
     by_name = {
-        name: sorted({str(each["value"]).lower() for each in settings if each["name"] == name})
+        name: sorted(
+            {str(each["value"]).lower() for each in settings or () if each["name"] == name}
+        )
         for name in DEFAULTS
     }
     replicas, min_isr, unclean = by_name.values()
@@ -247,12 +274,12 @@ def _durability(chosen: Cast, settings: Sequence[Mapping[str, Any]]) -> Tuple[st
     if len(unclean) == 1:
         told += f", unclean election {_SWITCH.get(unclean[0], unclean[0])}"
     own = ([str(len(chosen.assignment[0]))], [str(chosen.min_isr)], ["false"])
-    unlike = [
+    unlike = tuple(
         words.format(" or ".join(_SWITCH.get(each, each) for each in values))
         for words, values, its in zip(DEFAULTS.values(), (replicas, min_isr, unclean), own)
         if values and values != its
-    ]
-    return told, unlike
+    )
+    return Durability(told, unlike, bool(settings))
 
 
 def announced(
@@ -268,20 +295,15 @@ def announced(
     servers = ", ".join(map(str, chosen.servers))
     who = _OF_QUORUM[drill.part][0] if drill.hits_quorum else ""
     load = ", ".join(chosen.groups or drill.groups)
-    durability, unlike = _durability(chosen, settings or ())
+    has = durability(chosen, settings)
     lines = [
         f"{drill.name} ({drill.row}): {drill.case}",
-        f"does: {does.format(victim=chosen.victim, host=host, servers=servers, who=who)}",
-        f"load: topic {drill.topic} ({durability}), groups {load}"
+        f"does: {does.format(victim=chosen.victim, host=host, servers=servers, who=who)}"
+        + (_BOTH_COPIED if drill.copied else ""),
+        f"load: topic {drill.topic} ({has.topic}), groups {load}"
         + (f", {drill.topic}-{MEANWHILE} while it is away" if drill.below_min_isr else "")
         + "; the PySpark judge reads what is there at the end"
         + (", and writes to a topic of its own" if drill.proven else ""),
         f"expected: {drill.expected}; pause at most {drill.pause_seconds:g} s",
     ]
-    if unlike:
-        lines.append(
-            f"topics of yours may fare otherwise: the brokers' defaults are {', '.join(unlike)}"
-        )
-    if not settings:
-        lines.append("topics of yours may fare otherwise: the brokers' defaults are unknown")
-    return lines
+    return [*lines, *filter(None, [has.otherwise])]

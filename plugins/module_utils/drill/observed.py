@@ -439,22 +439,32 @@ class Course:
     full_at_end: bool = False
 
 
-def course(moments: Sequence[Moment], replicas: Iterable[int], fault_ms: int) -> Course:
-    """How it went, from moments in their order. `replicas`: of the partition; `fault_ms`: when it began."""
+def course(
+    moments: Sequence[Moment],
+    replicas: Iterable[int],
+    fault_ms: int,
+    since_ms: Optional[int] = None,
+) -> Course:
+    """How it went, from moments in their order. `replicas`: of the partition; `fault_ms`: when it began.
+
+    `since_ms`: what was so then was so before; without it, the time of the fault. That may be told by another clock,
+    and what the fault has done may seem to have been before it: a time of 0, then.
+    """
     everybody = frozenset(replicas)
-    before = [each for each in moments if each.at_ms <= fault_ms]
-    after = [each for each in moments if each.at_ms > fault_ms]
+    cut_ms = fault_ms if since_ms is None else since_ms
+    before = [each for each in moments if each.at_ms <= cut_ms]
+    after = [each for each in moments if each.at_ms > cut_ms]
     if not moments:
         return Course()
     first, last = (before or list(moments))[-1], moments[-1]
 
     def until(holds: Any) -> Optional[int]:
-        return next((each.at_ms - fault_ms for each in after if holds(each)), None)
+        return next((max(0, each.at_ms - fault_ms) for each in after if holds(each)), None)
 
     shrunk = [each for each in after if each.isr != everybody]
     full = None
     if last.isr == everybody and shrunk:
-        full = next(each.at_ms - fault_ms for each in after if each.at_ms > shrunk[-1].at_ms)
+        full = until(lambda each: each.at_ms > shrunk[-1].at_ms)
     return Course(
         leader_before=first.leader,
         led_by=_others((each.leader for each in after), first.leader),

@@ -102,11 +102,13 @@ def judged(
     proof: Optional[Mapping[str, Any]] = None,
     error: str = "",
     amiss: Sequence[str] = (),
+    before_ms: int = 0,
 ) -> Row:
     """The row of a drill. `seen` is None where nothing was; `proof`: verdict.json of the PySpark judge.
 
-    `fault_ms`: when a broker was hit, 0: none was. `error`: what ended the drill before its time. `amiss`: what
-    the playbook itself has found that is not as expected, such as a broker that is not back.
+    `fault_ms`: when a broker was hit, 0: none was, may be by the clock of another host; `before_ms`: when nothing had
+    been done yet, by the clock of who has seen it, 0: unknown. `error`: what ended the drill before its time. `amiss`:
+    what the playbook itself has found that is not as expected, such as a broker that is not back.
     """
     drill = chosen.drill
     untouched = drill.hits_broker and not fault_ms
@@ -116,20 +118,23 @@ def judged(
         return Row(
             drill.name, drill.row, done, drill.expected, "nothing", None, tuple(amiss), (why,)
         )
-    went = course(seen.moments, chosen.assignment[0], fault_ms)
-    unseen = _unseen(seen, fault_ms) if drill.hits_broker else ""
+    since_ms, fault_ms = before_ms or fault_ms, max(before_ms, fault_ms)
+    went = course(seen.moments, chosen.assignment[0], fault_ms, since_ms)
+    unseen = _unseen(seen, since_ms) if drill.hits_broker else ""
     wrong = [
         *_records(chosen, seen),
         *_cluster(chosen, went, bool(unseen)),
-        *(() if unseen else _coordinators(chosen, seen, fault_ms)),
+        *(() if unseen else _coordinators(chosen, seen, since_ms)),
         *expectations.broken(drill.fault, seen, len(chosen.servers), bool(error)),
-        *_pause(chosen, seen, fault_ms),
+        *(expectations.copies_broken(seen) if drill.copied else ()),
+        *_pause(chosen, seen, since_ms),
         *judgement.broken(seen.judged),
         *amiss,
     ]
     unclear = [*([error] if error else ()), *not_looked_for(seen), *filter(None, (unseen,))]
     if seen.measured.get("left"):
         unclear.append(f"its topic and groups are removed later: {seen.measured['left']}")
+    unclear.extend(expectations.unclear(drill.fault, seen))
     unclear.extend(judgement.unclear(seen.judged))
     if drill.proven:
         verdict = (proof or {}).get("verdict")
@@ -146,8 +151,8 @@ def judged(
         drill.row,
         done,
         drill.expected,
-        "; ".join(_observed(chosen, seen, went, proof, fault_ms)),
-        _pause_ms(chosen, seen, fault_ms),
+        "; ".join(_observed(chosen, seen, went, proof, since_ms)),
+        _pause_ms(chosen, seen, since_ms),
         tuple(wrong),
         tuple(unclear),
     )
@@ -237,7 +242,7 @@ def _records(chosen: Cast, seen: Seen) -> Iterator[str]:
     if refused:
         told = ", ".join(f"{count} {name}" for name, count in sorted(seen.refused.items()))
         yield f"sends failed: {told}"
-    if drill.part == LEADER:
+    if drill.part == LEADER and drill.example:
         yield from _example(seen.measured.get("example"))
     repeated = sum(group.repeated for group in seen.groups)
     if drill.fault == MEMBER_CLOSE and repeated:
@@ -281,14 +286,14 @@ def _example(found: Optional[Mapping[str, Any]]) -> Iterator[str]:
         yield f"{found['late']} lines of examples/producer.py did not come to every group in time; the topic has them"
 
 
-def _unseen(seen: Seen, fault_ms: int) -> str:
+def _unseen(seen: Seen, since_ms: int) -> str:
     """Why what became of leader, ISR and controller is not known; empty if it is."""
     looks = seen.measured.get("looks") or {}
     last_ms, until_ms = int(looks.get("last_ms") or 0), int(looks.get("until_ms") or 0)
     what = "leader, ISR and controller could"
     if not seen.moments:
         return f"{what} never be looked at"
-    if looks and last_ms <= fault_ms:
+    if looks and last_ms <= since_ms:
         return f"{what} not be looked at since the fault"
     if looks and until_ms - last_ms > UNSEEN_SECONDS * 1000:
         return f"{what} not be looked at for the last {_seconds(until_ms - last_ms)}"
@@ -321,12 +326,12 @@ def _cluster(chosen: Cast, went: Course, unseen: bool) -> Iterator[str]:
         yield "the ISR is not full again"
 
 
-def _coordinators(chosen: Cast, seen: Seen, fault_ms: int) -> Iterator[str]:
+def _coordinators(chosen: Cast, seen: Seen, since_ms: int) -> Iterator[str]:
     """What is wrong with who has coordinated the group since its coordinator was lost."""
     if chosen.drill.part != COORDINATOR:
         return
     found = seen.measured["coordinators"]
-    since = [each for each in found if each[0] > fault_ms]
+    since = [each for each in found if each[0] > since_ms]
     others = [each for each in since if each[1] not in (None, chosen.victim)]
     if not others:
         replicas = found[-1][2] if found else 0
@@ -351,8 +356,9 @@ def _until(found: Sequence[Sequence[Any]], each: Sequence[Any]) -> int:
     return next((later[0] for later in found if later[0] > each[0]), each[0])
 
 
-def _pause_ms(chosen: Cast, seen: Seen, fault_ms: int) -> Optional[int]:
-    """Of acknowledgements, or what else the drill is about: of the group whose coordinator is lost, of commits.
+def _pause_ms(chosen: Cast, seen: Seen, since_ms: int) -> Optional[int]:
+    """Of acknowledgements, or what else the drill is about: of the group whose coordinator is lost, and of programs
+    that copy, of commits.
 
     Since the fault, where it is known when that was: before, a load that has just begun may pause, too.
     """
@@ -360,12 +366,15 @@ def _pause_ms(chosen: Cast, seen: Seen, fault_ms: int) -> Optional[int]:
     if chosen.drill.part == COORDINATOR:
         found = seen.measured["commit_pauses"][0]
         whole = seen.measured["commit_pause_ms"][0]
-    since = longest_since(found, fault_ms) if found and fault_ms else None
+    if chosen.drill.copied:
+        of_each = [longest_since(each["pauses"], since_ms) for each in seen.measured["copies"]]
+        return max((each for each in of_each if each is not None), default=whole)
+    since = longest_since(found, since_ms) if found and since_ms else None
     return whole if since is None else since
 
 
-def _pause(chosen: Cast, seen: Seen, fault_ms: int) -> Iterator[str]:
-    limit, pause = chosen.drill.pause_seconds, _pause_ms(chosen, seen, fault_ms)
+def _pause(chosen: Cast, seen: Seen, since_ms: int) -> Iterator[str]:
+    limit, pause = chosen.drill.pause_seconds, _pause_ms(chosen, seen, since_ms)
     if pause is None and chosen.drill.fault in (MEMBER_KILL, MEMBER_CLOSE):
         yield "the other consumer never had all of the partitions"
     if pause is None and chosen.drill.part == COORDINATOR:
@@ -379,7 +388,7 @@ def _pause(chosen: Cast, seen: Seen, fault_ms: int) -> Iterator[str]:
 
 
 def _observed(
-    chosen: Cast, seen: Seen, went: Course, proof: Optional[Mapping[str, Any]], fault_ms: int
+    chosen: Cast, seen: Seen, went: Course, proof: Optional[Mapping[str, Any]], since_ms: int
 ) -> Iterator[str]:
     """What was seen, in a few words each."""
     if chosen.drill.part == LEADER and went.led_by:
@@ -387,7 +396,7 @@ def _observed(
     if chosen.drill.part == CONTROLLER and chosen.drill.hits_broker and went.controlled_by:
         yield f"controller {went.controlled_by[0]} after {_seconds(went.elected_ms)}"
     if chosen.drill.part == COORDINATOR:
-        yield f"no commit for {_seconds(_pause_ms(chosen, seen, fault_ms))}"
+        yield f"no commit for {_seconds(_pause_ms(chosen, seen, since_ms))}"
     if went.full_ms is not None:
         yield f"ISR {went.smallest_isr}, full after {_seconds(went.full_ms)}"
     counts = dict((proof or {}).get("counts") or {})
@@ -408,13 +417,15 @@ def _observed(
         yield f"{below['read']} of {below['there']} read while it was away"
         yield f"{below['again']} accepted afterwards"
     repeated = sum(group.repeated for group in seen.groups)
-    if repeated and chosen.drill.fault not in (COMMITS, ONCE):
+    if repeated and chosen.drill.fault not in (COMMITS, ONCE) and not chosen.drill.copied:
         yield f"{repeated} twice"
     example = seen.measured.get("example")
     if example:
         yield f"examples/producer.py: {example['missing']} of {example['lines']} lost"
     yield from expectations.told(chosen.drill.fault, seen, len(chosen.servers))
-    if chosen.drill.hits_broker and seen.groups:
+    if chosen.drill.copied:
+        yield from expectations.copies_told(seen, since_ms)
+    elif chosen.drill.hits_broker and seen.groups:
         yield f"delay {' / '.join(_seconds(group.delay_ms) for group in seen.groups)}"
     yield from seen.notes
 
@@ -451,6 +462,7 @@ def drill_table(rows: Sequence[Mapping[str, Any]], of: str = "drill") -> Dict[st
     folded = [line for row in cells for line in _folded(row)]
     lines: List[str] = table(COLUMNS, folded) if folded else []
     more = [f"{each['case']}: {text}" for each in rows for text in [*each["wrong"], *each["open"]]]
+    more += otherwise(rows)
     good = bool(rows) and all(each["verdict"] == AS_EXPECTED for each in rows)
     held = sum(each["verdict"] == AS_EXPECTED for each in rows)
     noun = of if len(rows) == 1 else f"{of}s"
@@ -464,6 +476,16 @@ def drill_table(rows: Sequence[Mapping[str, Any]], of: str = "drill") -> Dict[st
         )
     )
     return {"lines": [*lines, "", *more, *([""] if more else []), summary], "good": good}
+
+
+def otherwise(rows: Sequence[Mapping[str, Any]]) -> List[str]:
+    """How topics of the user may fare otherwise than those of drills: each sentence once."""
+    found: Dict[str, List[str]] = {}
+    for each in rows:
+        if each.get("otherwise"):
+            said = f"{each['otherwise']}; the drill's topic had {each['durability']}"
+            found.setdefault(said, []).append(each["case"])
+    return [f"{', '.join(cases)}: {said}" for said, cases in found.items()]
 
 
 def interrupted_lines(kept: Mapping[str, Any], when: str) -> List[str]:
@@ -519,6 +541,9 @@ def _case(row: Mapping[str, Any], short: str) -> Dict[str, Any]:
         "verdict": _RESULT_WORDS[row["verdict"]],
         "wrong": list(row["wrong"]),
         "open": list(row["open"]),
+        # of the topic on which it was shown, and how topics of the user may differ; guarantees name it in their case
+        "durability": row.get("durability", ""),
+        "otherwise": row.get("otherwise", ""),
     }
 
 

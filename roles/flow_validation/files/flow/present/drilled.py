@@ -13,6 +13,8 @@ from flow.present.report import document, figure, sentences_list
 
 NUMBERS = ("case", "acknowledged", "lost", "late", "a second", "pause", "verdict")
 WORDS = ("case", "done", "expected", "observed")
+# Of drills, whose topics are not as those of the user: what it was shown on.
+TOPIC = "topic"
 COURSE = ("when", "leader", "in sync", "controller")
 # So many changes are listed of each case, the last ones; the JSON has all.
 CHANGES = 20
@@ -30,7 +32,13 @@ def drilled_page(title: str, verdict: str, summary: str, told: Mapping[str, Any]
         _wrong(rows),
         table("Numbers and verdicts", _note(rows), NUMBERS, [_numbers(each) for each in rows]),
         # words and numbers side by side leave too little room for either
-        table("What was done", "In the same order.", WORDS, [_words(each) for each in rows]),
+        table(
+            "What was done",
+            "In the same order.",
+            _columns(rows),
+            [_words(each, rows) for each in rows],
+        ),
+        _otherwise(rows),
         _lost(rows),
         _skipped(rows),
         *(drawn for each in rows for drawn in (_figure(each), _course(each), _backlog(each))),
@@ -74,8 +82,15 @@ def _numbers(row: Mapping[str, Any]) -> List[str]:
     ]
 
 
-def _words(row: Mapping[str, Any]) -> List[str]:
-    return [_case(row), *(cell(each, escape(str(row.get(each) or "–"))) for each in WORDS[1:])]
+def _columns(rows: Iterable[Mapping[str, Any]]) -> Sequence[str]:
+    """With what each topic had, where that is known of any."""
+    return (*WORDS, TOPIC) if any(each.get("durability") for each in rows) else WORDS
+
+
+def _words(row: Mapping[str, Any], rows: Iterable[Mapping[str, Any]]) -> List[str]:
+    told = {**row, TOPIC: row.get("durability")}
+    words = [each for each in _columns(rows) if each != "case"]
+    return [_case(row), *(cell(each, escape(str(told.get(each) or "–"))) for each in words)]
 
 
 def _number(value: Optional[int]) -> str:
@@ -89,6 +104,16 @@ def _wrong(rows: Iterable[Mapping[str, Any]]) -> str:
         for text in [*(each.get("wrong") or ()), *(each.get("open") or ())]
     ]
     return sentences_list("What was not as expected", found)
+
+
+def _otherwise(rows: Iterable[Mapping[str, Any]]) -> str:
+    """How topics of the user may fare otherwise than those of the drills; each sentence once, with its cases."""
+    found: Dict[str, List[str]] = {}
+    for row in rows:
+        if row.get("otherwise"):
+            found.setdefault(str(row["otherwise"]), []).append(str(row.get("case")))
+    said = [f"{sentence} ({', '.join(cases)})" for sentence, cases in found.items()]
+    return sentences_list("Each verdict is about the drill's own topic", said)
 
 
 def _lost(rows: Iterable[Mapping[str, Any]]) -> str:
@@ -157,10 +182,14 @@ def _course(row: Mapping[str, Any]) -> str:
     moments, at_ms = list(_seen(row).get("moments") or ()), (row.get("fault") or {}).get("at_ms")
     if not at_ms:
         return ""
-    before = [each for each in moments if each["at_ms"] <= at_ms][-1:]
-    after = [each for each in moments if each["at_ms"] > at_ms]
+    # the time of the fault may be that of another clock
+    cut_ms = (row.get("fault") or {}).get("before_ms") or at_ms
+    before = [each for each in moments if each["at_ms"] <= cut_ms][-1:]
+    after = [each for each in moments if each["at_ms"] > cut_ms]
     shown = [("before", each) for each in before]
-    shown += [(f"{plots.span(each['at_ms'] - at_ms)} after", each) for each in after[-CHANGES:]]
+    shown += [
+        (f"{plots.span(max(0, each['at_ms'] - at_ms))} after", each) for each in after[-CHANGES:]
+    ]
     left_out = len(after) - CHANGES
     note = "Of its first partition, from each of these moments on."
     note += f" {left_out} changes before these are left out." if left_out > 0 else ""

@@ -123,7 +123,7 @@ def test_an_unknown_name_is_refused_with_all_that_there_are(text):
 PROMISED = (
     "broadcast, leader_stop, leader_kill, follower_kill, controller_kill, consumer_kill, consumer_close,"
     " zookeeper_kill, coordinator_kill, task_queue, groups, commits, exactly_once, acks, recreate, flap,"
-    " growth, min_isr, controllers_kill"
+    " copies_leader_kill, growth, min_isr, controllers_kill"
 ).split(", ")
 
 
@@ -422,6 +422,15 @@ def test_what_the_topic_has_that_others_have_not_is_said_beforehand(settings, ha
     said = "\n".join(plan["lines"])
     assert f"load: topic kafkaops-drill-leader-killed ({has}" in said
     assert (f"the brokers' defaults are {otherwise}" in said) if otherwise else "yours" not in said
+    # whoever opens page or JSON later has not seen that
+    row = drill_row(plan, good("leader_killed")[1].to_dict(), 100, PASSED)
+    assert row["durability"].startswith(has.rstrip(")")) and row["otherwise"] in said
+    assert bool(row["otherwise"]) is bool(otherwise)
+    (case,) = results({"cluster": "local", "drills": [row]}, "x")["cases"]
+    assert (case["durability"], case["otherwise"]) == (row["durability"], row["otherwise"])
+    twice = [line for line in drill_table([row, row])["lines"] if "yours may fare" in line]
+    assert len(twice) == bool(otherwise)
+    assert not twice or twice[0].startswith("leader_killed, leader_killed: ")
 
 
 # -- what follows
@@ -627,6 +636,26 @@ MEASURED = {
         (replace(GROUPS[0], name="x-transactional"), replace(REPEATED, name="x-plain")),
         {"kinds": ["transactional", "plain"], "aborted": 20, "batch": 20},
     ),
+    "copies_leader_killed": (
+        (
+            GROUPS[0],
+            replace(GROUPS[0], name="x-transactional"),
+            replace(GROUPS[0], name="x-plain", repeated=3),
+        ),
+        {
+            "aborted": 7,
+            "copies": [
+                {
+                    "kind": kind,
+                    "commits": 40,
+                    "errors": [["aborted", "why"], ["renewed", "why"], ["aborted", "why"]],
+                    "trouble": "",
+                    "pauses": [[90, 1400], [1500, 2100]],
+                }
+                for kind in ("transactional", "plain")
+            ],
+        },
+    ),
     **{
         name: (GROUPS, {"example": {"lines": 41, "code": 0, "said": "", "missing": 0, "late": 0}})
         for name in ("leader_killed", "leader_stopped")
@@ -752,6 +781,17 @@ def stage(number, **spoiled):
     return spoil
 
 
+def copies(number, **spoiled):
+    """Spoil what a program did that copies."""
+
+    def spoil(seen):
+        told = [dict(each) for each in seen.measured["copies"]]
+        told[number].update(spoiled)
+        return numbers(copies=told)(seen)
+
+    return spoil
+
+
 def commit_pause(found):
     """Spoil when the group whose coordinator is lost did not commit."""
     return numbers(commit_pauses=[found], commit_pause_ms=[longest_since(found, 0)])
@@ -790,8 +830,17 @@ WRONG = [
     *(
         (name, lambda seen: replace(seen, pause_ms=10**6), "is longer than")
         for name in NAMES
-        if name != "coordinator_lost"
+        if name not in ("coordinator_lost", "copies_leader_killed")
     ),
+    ("copies_leader_killed", copies(1, pauses=[[99, 10**6]]), "is longer than"),
+    (
+        "copies_leader_killed",
+        copies(0, trouble="KafkaException: no"),
+        "with transactions has ended: ",
+    ),
+    ("copies_leader_killed", of_group(1, repeated=2), "2 records were written twice in spite of"),
+    ("copies_leader_killed", of_group(1, missing=("7",)), "never came to x-transactional: 7"),
+    ("copies_leader_killed", of_group(2, missing=("7",)), "never came to x-plain: 7"),
     ("coordinator_lost", commit_pause([[99, 10**6]]), "is longer than"),
     ("coordinator_lost", commit_pause([]), "never committed"),
     *((name, lambda seen: without(seen, 0), "never shrank") for name in BROKER),
@@ -937,6 +986,47 @@ def test_a_commit_under_another_coordinator_is_told_while_it_lasts(committed, el
     who = [(50, 1, 2, every), (150, None, 2, every), (200, 4, 2, every), (300, 1, 2, every)]
     assert committed_elsewhere(who, committed) is elsewhere
     assert not committed_elsewhere([], committed)
+
+
+def test_programs_that_copy_are_told_with_what_they_did_about_errors():
+    play, seen = good("copies_leader_killed")
+    row = judged(play, "kafka-1", seen, 1450, PASSED, before_ms=150)
+    assert (
+        "with transactions: 0 lost, 0 twice, no commit for 1.3 s; aborted 2 times" in row.observed
+    )
+    assert "began with a new producer 1 time" in row.observed
+    assert "at least once: 0 lost, 3 twice" in row.observed and "7 aborted ones" in row.observed
+    assert row.pause_ms == 1310 and "; 3 twice" not in row.observed and "delay" not in row.observed
+    # before the fault: what a load that has just begun does
+    assert judged(play, "kafka-1", seen, 1450, PASSED).pause_ms == 600
+
+
+@pytest.mark.parametrize("fault_ms", [-5000, 100, 190, 201, 650, 5000])
+@pytest.mark.parametrize("name", BROKER)
+def test_what_was_before_is_by_the_clock_of_who_has_seen_it(name, fault_ms):
+    """The time of the fault is that of the host that was hit, whose clock is ahead, or behind."""
+    play, seen = good(name)
+    at = 10**6
+    moved = tuple(replace(each, at_ms=each.at_ms + at) for each in seen.moments)
+    who = [[when + at, *more] for when, *more in seen.measured.get("coordinators", [])]
+    seen = replace(numbers(coordinators=who)(seen), moments=moved)
+    row = judged(play, "kafka-1", seen, at + fault_ms, PASSED, before_ms=at + 120)
+    assert (row.verdict, row.wrong) == (AS_EXPECTED, ())
+    if play.drill.part == "leader":
+        # no time is negative, and none is longer than since nothing had been done
+        led = float(row.observed.split("led after ")[1].split(" s")[0])
+        assert 0 <= led <= 0.1
+
+
+@pytest.mark.parametrize("name", ["zookeeper_quorum", "controllers_quorum"])
+@pytest.mark.parametrize("number", [0, 1])
+def test_a_leader_change_that_had_happened_before_it_was_asked_for_is_open(name, number):
+    """Kafka gives leadership back by itself now and then: with a quorum it shows nothing, and without it had one."""
+    play, seen = good(name)
+    row = judged(play, "", stage(number, led_already=True, leader_ms=None)(seen), 100, PASSED)
+    assert (row.verdict, row.wrong) == (OPEN, ())
+    assert f"no leader change could be tried with {number + 1} away" in row.open[0]
+    assert "leader not tried" in row.observed and "never" not in row.observed
 
 
 @pytest.mark.parametrize("name", ["leader_killed", "zookeeper_quorum", "coordinator_lost"])
