@@ -80,6 +80,17 @@ def judging(asked, plan=None, **options):
     return judge.Judge(None, chosen, plan or plan_of(), asked, None, {}, [], [], None)
 
 
+def all_apply(settings):
+    """The questions of a cluster in which every broker applies these settings to the topic."""
+    return {
+        "effective_config": lambda _topic, names: {n: settings[n] for n in names if n in settings},
+        "describe": lambda: cluster.Description("c", {1: "h:1", 2: "h:2", 3: "h:3"}),
+        "settings_applied": lambda _topic, brokers, names, _seconds: {
+            broker: {n: settings[n] for n in names if n in settings} for broker in brokers
+        },
+    }
+
+
 class Reached(Exception):
     """The test has seen what it looks for."""
 
@@ -98,7 +109,8 @@ class Reached(Exception):
 def test_a_transaction_is_called_hanging_when_brokers_must_have_looked_twice(told, limit):
     name, waited = "transaction.abort.timed.out.transaction.cleanup.interval.ms", []
 
-    def stable_ends(_topic, seconds, _upto):
+    def stable_ends(_topic, seconds, known, _upto):
+        assert known == [0, 1]
         waited.append(seconds)
         return {0: 9}, {0: 4}
 
@@ -110,9 +122,9 @@ def test_a_transaction_is_called_hanging_when_brokers_must_have_looked_twice(tol
     of_it = dataclasses.replace(judging(asked, plan), watch=Stopwatch())
     if limit is None:
         with pytest.raises(CannotRun, match=rf"open after 180 s.*{name}.*DescribeConfigs"):
-            of_it._hanging()
+            of_it._hanging(partitions(9))
         return
-    (witness,) = of_it._hanging()
+    (witness,) = of_it._hanging(partitions(9))
     assert waited == [limit] and witness["partition"] == 0 and f"{limit}" in witness["reason"]
 
 
@@ -282,9 +294,7 @@ def test_a_topic_with_remote_storage_may_be_larger_than_the_brokers_disks_say(
     """Its limit is of both together."""
     settings = {**KEPT, "retention.bytes": "1000", "remote.storage.enable": tiered}
     told = {name: value for name, value in settings.items() if value is not None}
-    asked = SimpleNamespace(
-        effective_config=lambda _topic, names: {n: told[n] for n in names if n in told}
-    )
+    asked = SimpleNamespace(**all_apply(told))
     monkeypatch.setattr(judge.room, "sizes", lambda *_more: {0: 10})
     keeps = {**KEPT, "retention.bytes": "1000"}
     found = judging(asked, plan_of(created=False, keeps=keeps))._deleted_by({0: 5}, partitions(10))
@@ -332,8 +342,7 @@ def test_room_is_asked_for_where_leaders_unpack_what_comes(monkeypatch, codec, r
 def results_of(monkeypatch, settings, plan, failed):
     """What judging finds where these checks fail, and the topic has these settings by now."""
     asked = SimpleNamespace(
-        positions=lambda *_more, **_options: partitions(10),
-        effective_config=lambda _topic, _names: settings,
+        positions=lambda *_more, **_options: partitions(10), **all_apply(settings)
     )
     checks = [verdict.Check(name, int(name in failed)) for name in verdict.MEANING]
     made = judge.Results(checks, partitions(10), {}, set(), None)
@@ -1098,7 +1107,7 @@ def test_what_the_watch_has_seen_is_kept_for_a_run_that_is_killed(tmp_path):
     moments[1][1] = dataclasses.replace(moments[1][1], leader=3, isr=(3,), epoch=4)
     ledger, looked = str(tmp_path), threading.Event()
 
-    def layout(_topic):
+    def layout(_topic, **_more):
         if not moments[0]:
             looked.set()
             raise CannotRun("nobody answers")
@@ -1592,7 +1601,7 @@ def test_a_small_timeout_makes_no_wait_for_brokers_shorter(monkeypatch):
     late = {n: {"replicas": p.replicas, "isr": (1, 2)} for n, p in now.items()}
     whole = {n: {"replicas": p.replicas, "isr": p.isr} for n, p in now.items()}
 
-    def layout(_topic):
+    def layout(_topic, **_more):
         layouts.append(1)
         return late if len(layouts) < 6 else whole
 
@@ -1606,7 +1615,7 @@ def test_a_small_timeout_makes_no_wait_for_brokers_shorter(monkeypatch):
     monkeypatch.setattr(judge.room, "held", lambda *_more: {})
     found, registered, grown = judging(asked)._in_sync(now, 2)
     assert (found, registered, grown) == (now, {1, 2, 3}, {})
-    assert judging(asked)._now() == {"wait": judge._ABSENT_SECONDS}
+    assert judging(asked)._now() == {"wait": cluster.ABSENT_SECONDS}
 
 
 # -- Spark that goes
@@ -1805,7 +1814,7 @@ def test_another_kind_of_timestamps_since_is_no_damage(monkeypatch, now, wrong):
 
     asked = SimpleNamespace(
         positions=lambda *_more, **_options: partitions(10),
-        effective_config=lambda _topic, _names: {**KEPT, "message.timestamp.type": now},
+        **all_apply({**KEPT, "message.timestamp.type": now}),
     )
     monkeypatch.setattr(judge.Judge, "_results", results)
     plan = plan_of(keeps=KEPT, beside=True, timestamp_type="LogAppendTime")

@@ -241,7 +241,7 @@ def test_transactions_that_begin_later_are_not_waited_for(cluster):
     busy.start()
     try:
         wait_until(lambda: client.positions(topic)[0].end > 20, 30, "a few transactions")
-        ends, stable = client.stable_ends(topic, 20)
+        ends, stable = client.stable_ends(topic, 20, client.positions(topic))
     finally:
         over.set()
         busy.join()

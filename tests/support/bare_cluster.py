@@ -136,7 +136,8 @@ class Instance:
 class BareCluster:
     """Brokers with a ZooKeeper ensemble, or (`kraft=True`) combined KRaft nodes.
 
-    `broker_config` is added to every broker's properties and wins over what is computed here.
+    `broker_config` is added to every broker's properties and wins over what is computed here; `of_broker`, id ->
+    properties, to those of one, and wins over that.
     `extra_listeners` maps listener names to protocols, on ports from +51, +61, ... per listener.
     `proxied` names those whose brokers announce a port five above their own, for a proxy of the test.
     """
@@ -152,6 +153,7 @@ class BareCluster:
     kafka_release: Path | None = None
     zookeeper_release: Path | None = None
     broker_config: dict = field(default_factory=dict)
+    of_broker: dict = field(default_factory=dict)
     extra_listeners: dict = field(default_factory=dict)
     proxied: tuple = ()
     broker_heap: str = "512m"
@@ -287,6 +289,7 @@ class BareCluster:
                         brokers=1,
                         zookeepers=1,
                         broker_config={},
+                        of_broker={},
                         extra_listeners={},
                         proxied=(),
                         kafka_flags=(drafts[0], *QUIET),
@@ -434,6 +437,7 @@ class BareCluster:
                 # Both start together: on a busy machine an ensemble needs more than a session's time.
                 "zookeeper.connection.timeout.ms": int(self.start_timeout * 1000),
                 **self.broker_config,
+                **self.of_broker.get(broker_id, {}),
             }
             self._add_broker(broker_id, home, properties, f"file:{home / 'log4j.properties'}")
 
@@ -457,6 +461,7 @@ class BareCluster:
                 **self._listeners(node_id),
                 "controller.listener.names": "CONTROLLER",
                 **self.broker_config,
+                **self.of_broker.get(node_id, {}),
             }
             instance = self._add_broker(node_id, home, properties, str(home / "log4j2.yaml"))
             if not (home / "data" / "meta.properties").exists():

@@ -13,16 +13,17 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from dataclasses import fields as fields_of
 from datetime import datetime, timezone
-from typing import Mapping, Optional, Sequence
+from typing import Collection, Mapping, Optional, Sequence
 
 from flow.judge import checks, judge, naming, reading, verdict
 from flow.messages import progress, stack_trace
 from flow.messages.failure import CannotRun
-from flow.prepare import java_admin, room
-from flow.prepare.cluster import CLEANUP_POLICY, MIN_ISR, TIMESTAMP_TYPE
+from flow.prepare import applied, java_admin, room
+from flow.prepare.cluster import ABSENT_SECONDS, CLEANUP_POLICY, MIN_ISR, TIMESTAMP_TYPE
 from flow.present import conclusion, sentence
 
 SCHEMA_VERSION = 1
+_SETTINGS_SECONDS = 5.0  # for the topic's settings at all brokers together
 
 # id -> what it says when nothing is wrong
 MEANING = {
@@ -286,14 +287,19 @@ def inspect(spark, options, cluster, before: dict, for_java, watch) -> dict:
     why = left_out(expressions, config[CLEANUP_POLICY])
     seen = _look(spark, options, expressions, cluster, before, why, for_java, watch)
     found, why = dict(seen.found), seen.why
-    durable = _durability(spark, options, cluster, seen.now, int(config[MIN_ISR]), for_java)
+    registered = cluster.describe().brokers
+    asked = applied.holders(seen.now, registered)
+    of_each = cluster.settings_applied(options.topic, asked, (MIN_ISR,), _SETTINGS_SECONDS)
+    config = applied.agreed(config, of_each)
+    durable = _durability(spark, options, cluster, seen.now, (config, of_each), for_java)
+    silent = verdict.untold(set(asked) - set(of_each))
     found["durability"] = durable.check
     counts = {
         "read": seen.total("records"),
         "chosen": seen.total("chosen"),
         "unjudged": seen.total("unjudged"),
     }
-    unclear = [*durable.unclear, *seen.open]
+    unclear = [*durable.unclear, *silent, *seen.open]
     if counts["read"] and not counts["chosen"]:  # the expression's doing, not the cluster's
         del found["emptiness"]
         why = {**why, "emptiness": "--where is true of no record"}
@@ -310,7 +316,8 @@ def inspect(spark, options, cluster, before: dict, for_java, watch) -> dict:
             " if none are, records are gone"
         )
     judged = [found[name] for name in MEANING if name in found]
-    leaders = {number: place.leader for number, place in seen.now.items()}
+    last = {**before, **seen.now}  # of a partition that is gone as it was
+    leaders = {number: place.leader for number, place in last.items()}
     kind, said = decide(judged, counts, options.topic, leaders, unclear)
     passed = kind == verdict.PASS
     return {
@@ -336,9 +343,9 @@ def inspect(spark, options, cluster, before: dict, for_java, watch) -> dict:
         "partitions": [
             {
                 "partition": number,
-                "leader": seen.now[number].leader,
-                "replicas": list(seen.now[number].replicas),
-                "isr": list(seen.now[number].isr),
+                "leader": last[number].leader,
+                "replicas": list(last[number].replicas),
+                "isr": list(last[number].isr),
                 "start": place.start,
                 "end": place.end,
                 "read": _read(seen.counted, number),
@@ -389,10 +396,12 @@ def _look(spark, options, expressions, cluster, before, why, for_java, watch) ->
             _refuse_comparing_without_room(spark, counted.values())
             kept = records(readable, check_crcs).persist(StorageLevel.DISK_ONLY)
             kept.count()  # all of it, so that the positions asked for next are of a later moment
-        now = cluster.positions(topic, committed=committed)
+        now = cluster.positions(topic, wait=ABSENT_SECONDS, committed=committed, known=before)
         if not now:
             raise CannotRun(f"topic {topic} was deleted while it was read")
         open_ = _others_of(before, now)
+        if "gap" not in found:  # by which they would be told
+            open_ += _gone(set(before) - set(now))
         expired = len(before) > 1 and any(place.start for place in before.values())
         if kept is not None:
             found.update({name: naming.tally(name, EXACT[name](kept))[0] for name in exact})
@@ -404,12 +413,12 @@ def _look(spark, options, expressions, cluster, before, why, for_java, watch) ->
             left = {
                 n: (min(max(span[0], now[n].start), span[-1]), span[-1])
                 for n, span in readable.items()
-                if span
+                if span and n in now
             }
             empty = naming.tally("gap", gap(spark, kept, left))[0]
         if kept is not None:
             kept.unpersist()
-    border = verdict.gaps_at_the_borders(now, before, now) if "gap" in found else []
+    border = _borders(before, now) if "gap" in found else []
     if border:
         found["gap"] = judge.told(empty, border)
     elif (
@@ -423,6 +432,20 @@ def _look(spark, options, expressions, cluster, before, why, for_java, watch) ->
     if border:
         return _Seen(now, counted, found, why, open=open_)
     return _Seen(now, counted, found, why, empty.count, empty.witnesses, open_)
+
+
+def _borders(before: dict, now: dict) -> list:
+    """verdict.gaps_at_the_borders of a topic that may let go of its first records meanwhile."""
+    whole = {n: replace(place, end=place.start) for n, place in before.items()}
+    return verdict.gaps_at_the_borders(whole, before, now, expired=set(before))
+
+
+def _gone(numbers: Collection[int]) -> list:
+    """A sentence about partitions of which no broker told when all was read; none if there are none."""
+    if not numbers:
+        return []
+    named = f"partition{'s' * (len(numbers) > 1)} {', '.join(map(str, sorted(numbers)))}"
+    return [f"no broker told any more of {named} when the topic had been read; inspect it again"]
 
 
 def _others_of(before: dict, now: dict) -> list:
@@ -449,23 +472,31 @@ def _first_place(holes: Sequence) -> str:
     return f"at offset {first['offset']:,} of partition {first['partition']}"
 
 
-def _durability(spark, options, cluster, now: dict, min_isr: int, for_java) -> verdict.Judged:
+def _durability(spark, options, cluster, now: dict, told: tuple, for_java) -> verdict.Judged:
     """Of this moment. Where nobody planned how many replicas there are to be, all partitions are to have
     as many as the one with the most, of those that nobody reassigns.
+
+    told: (the topic's settings, broker -> those that it applies).
     """
+    config, of_each = told
+    absent: set = set()
     topic, servers = options.topic, options.bootstrap_servers
     numbers = {len(place.replicas) for place in now.values()}
     wanted = options.replication_factor
     moving: Optional[set] = set()
     if len(numbers) > 1 or (wanted and max(numbers) > wanted):
         moving = java_admin.reassigned(spark, servers, for_java, topic, options.timeout)
-        layout = cluster.layout(topic)  # what ended before that was asked is over by now
+        # what ended before that was asked is over by now
+        layout = cluster.layout(topic, known=now, wait=ABSENT_SECONDS)
+        absent = set(now) - set(layout)
         now = {n: replace(p, replicas=layout[n]["replicas"], isr=layout[n]["isr"])
                for n, p in now.items() if n in layout}  # fmt: skip
     calm = [len(p.replicas) for n, p in now.items() if n not in (moving or ())]
     planned = wanted or max(calm, default=0)
-    standing = verdict.Standing("now", now, min_isr)
-    return verdict.durability([standing], planned, options.min_isr or 1, moving=moving)
+    least = applied.numbers(of_each, MIN_ISR)
+    standing = verdict.Standing("now", now, int(config[MIN_ISR]), least)
+    found = verdict.durability([standing], planned, options.min_isr or 1, moving=moving)
+    return replace(found, unclear=[*found.unclear, *_gone(absent)])
 
 
 def _refuse_comparing_without_room(spark, counted) -> None:

@@ -14,8 +14,8 @@ from flow.judge import checks, continuity, expiry, naming, reading, verdict
 from flow.messages import progress, stopping
 from flow.messages.failure import CannotRun, with_remedy
 from flow.messages.output import note
-from flow.prepare import java_admin, leadership, listeners, room
-from flow.prepare.cluster import GONE, HIDDEN, MIN_ISR, TIMESTAMP_TYPE
+from flow.prepare import applied, java_admin, leadership, listeners, room
+from flow.prepare.cluster import ABSENT_SECONDS, GONE, HIDDEN, MIN_ISR, TIMESTAMP_TYPE
 from flow.record import files, ledger, schema, timing, transactions
 
 # Seconds beyond transaction.timeout.ms and two looks of the brokers, until they must have aborted a transaction.
@@ -26,10 +26,10 @@ _LONGEST_TRANSACTION_MS = 900_000
 _LOOKS_FOR_TRANSACTIONS_MS = 10_000
 # Between the plan of a run and its first record: Spark may have to wait for its executors.
 _BEGINNING_SECONDS = 600
-# For what no broker knows that was asked: brokers that have just started learn of partitions one by one.
-_ABSENT_SECONDS = 15
 # For replicas of brokers that are there to come into sync behind a disturbance.
 _IN_SYNC_SECONDS = 30
+# Until those are no longer waited for that come into sync and fall out of it again.
+_UNSTEADY_SECONDS = 3 * _IN_SYNC_SECONDS
 _AGAIN_SECONDS = 0.5
 # How often it begins anew where a topic deletes what is being read.
 _ROUNDS = 3
@@ -93,23 +93,24 @@ class Judge:
         """Read the topic and apply every check; anew, where the topic has deleted by its settings what was
         being read.
         """
-        hanging = self._hanging() if self._layout else []
-        now = self._now()
+        now, hanging = self._now(), []
+        if self._layout and now:
+            hanging = self._hanging(now)
+            now = self._now()  # with what was written while that was waited for
         for _round in range(_ROUNDS):
             found = self._of_what_is_left(now, hanging)
             if not now or all(each.status == verdict.PASS for each in found.checks):
                 return found
             asked = (*expiry.LETTING_GO, TIMESTAMP_TYPE)
             settings = self.cluster.effective_config(self.plan.topic, asked)
-            stamped = settings.get(TIMESTAMP_TYPE, self.plan.timestamp_type)
-            if (
-                self.timestamps
-                and stamped != self.plan.timestamp_type
-                and _is_wrong("corrupt", found)
-            ):
+            of_each = self._applied(now, asked)
+            settings = applied.agreed(settings, of_each)
+            stamped = self._otherwise_stamped(settings, of_each)
+            if self.timestamps and stamped and _is_wrong("corrupt", found):
                 return self._without_timestamps(stamped)
-            if expiry.forgets(settings):
-                return self._without_the_forgotten(found, settings)
+            for each in (settings, *of_each.values()):
+                if expiry.forgets(each):
+                    return self._without_the_forgotten(found, each)
             if not self._shared and not expiry.changed(self.plan.keeps, settings):
                 return found
             first = {n: max(at, now[n].start) for n, at in self._first.items() if n in now}
@@ -119,13 +120,30 @@ class Judge:
                 return found
         raise self._too_late(why)
 
-    def _without_timestamps(self, stamped: str) -> Results:
-        """`results` without those timestamps, since the topic's kind of them is another one by now: `stamped`."""
+    def _applied(self, now: dict, names: tuple) -> dict:
+        """broker -> the topic's settings as it applies them, of those that hold replicas, are there and tell."""
+        if not now:
+            return {}
+        brokers = applied.holders(now, self.cluster.describe().brokers)
+        return self.cluster.settings_applied(self.plan.topic, brokers, names, _SETTINGS_SECONDS)
+
+    def _otherwise_stamped(self, settings: dict, of_each: dict) -> str:
+        """Why records may have timestamps of another kind than the plan says; "" if none may. settings: of the topic
+        now, and `_applied`.
+        """
+        was = applied.when_planned(self.plan.cluster)
+        for each, when in ((of_each, ""), (was, " when the run began")):
+            if told := applied.differing(each, TIMESTAMP_TYPE):
+                return f"the brokers differ in the topic's {TIMESTAMP_TYPE} ({told}){when}"
+        stamped = settings.get(TIMESTAMP_TYPE, self.plan.timestamp_type)
+        if stamped == self.plan.timestamp_type:
+            return ""
+        return f"the topic has {TIMESTAMP_TYPE}={stamped}, and had {self.plan.timestamp_type} when the run began"
+
+    def _without_timestamps(self, why: str) -> Results:
+        """`results` without those timestamps, which may be of another kind than the plan says."""
         found = replace(self, timestamps=False).results()
-        found.unclear.append(
-            f"the topic has {TIMESTAMP_TYPE}={stamped}, and had {self.plan.timestamp_type} when the run began, so the"
-            " records' timestamps are not judged"
-        )
+        found.unclear.append(f"{why}, so the records' timestamps are not judged")
         return found
 
     def _of_what_is_left(self, now: dict, hanging: list) -> Results:
@@ -171,8 +189,16 @@ class Judge:
 
     @property
     def _first(self) -> dict:
-        """partition -> where the run's records begin."""
-        return self.plan.first_offsets()
+        """partition -> where the run's records begin: where the log ended, unless that was cut off again before the
+        first record.
+        """
+        least = {n: ranges[0][0] for n, ranges in self._acknowledged.items()}
+        return {n: min(end, least.get(n, end)) for n, end in self.plan.first_offsets().items()}
+
+    @property
+    def _acknowledged(self) -> dict:
+        """ledger.acknowledged_offsets, of those of which an offset is known."""
+        return ledger.acknowledged_offsets(row for row in self.rows if row.first_offset is not None)
 
     @property
     def _shared(self) -> bool:
@@ -188,7 +214,9 @@ class Judge:
         if not begins:
             return {}
         topic, options = self.plan.topic, self.options
-        settings = self.cluster.effective_config(topic, (*expiry.SETTINGS, expiry.TIERED))
+        names = (*expiry.SETTINGS, expiry.TIERED)
+        settings = self.cluster.effective_config(topic, names)
+        of_each = self._applied({n: now[n] for n in begins}, names)
         replicas = {number: list(now[number].isr) for number in begins}
         sizes: Optional[dict] = None
         # Of a topic with remote storage the brokers' disks have a part only of what its limit is for.
@@ -202,11 +230,21 @@ class Judge:
                     replicas,
                     options.timeout,
                 )
-        return expiry.reasons(settings, self._age_seconds(), begins, sizes, self.plan.keeps)
+        age, planned = self._age_seconds(), applied.when_planned(self.plan.cluster)
+        found: dict = {}
+        if not of_each:
+            found = expiry.reasons(settings, age, begins, sizes, self.plan.keeps)
+        for broker, each in of_each.items():
+            held = [n for n in begins if broker in now[n].replicas]
+            was = {**self.plan.keeps, **planned.get(broker, {})}
+            apart = any(applied.differing(of_each, name) for name in names)
+            for number, why in expiry.reasons(each, age, held, sizes, was).items():
+                found.setdefault(number, f"{why} at broker {broker}" if apart else why)
+        return found
 
     def _now(self) -> dict:
         """partition -> Partition of this moment."""
-        found = self.cluster.positions(self.plan.topic, wait=_ABSENT_SECONDS, known=self.plan.after)
+        found = self.cluster.positions(self.plan.topic, wait=ABSENT_SECONDS, known=self.plan.before)
         if not found and (why := self._why_absent()):
             raise CannotRun(why)
         return found
@@ -247,7 +285,9 @@ class Judge:
             )
             named = judging._named(spans, counted, now)
         found = named.checks
-        border = verdict.gaps_at_the_borders(self.plan.before, self.plan.after, now, expired)
+        border = verdict.gaps_at_the_borders(
+            self.plan.before, self.plan.after, now, expired, self._first
+        )
         found["gap"] = told(found["gap"], [*self._created_again(), *border])
         found["corrupt"] = complained(found["corrupt"], counted.complaints)
         if self._layout:
@@ -258,7 +298,7 @@ class Judge:
             if deliveries:
                 wrong = {each["partition"] for each in [*counted.complaints, *border, *hanging]}
                 doubtful = named.touched | wrong - {None}
-                check = continuity.check(self._first, deliveries, doubtful)
+                check = continuity.check(self.plan.first_offsets(), deliveries, doubtful)
                 not_known = continuity.unclear(deliveries, doubtful)
                 unclear += not_known
                 if check.count or not not_known:  # half a proof is none
@@ -321,9 +361,12 @@ class Judge:
 
         Certain: at an offset of the run stands what was written under a later leader than the run's
         last. Suspected: a leader had not been in sync, while it was written; or between then and `now`, which
-        may be days, and the end has fallen. Where the end is as far as it was, nothing was cut off.
+        may be days, and the end has fallen; or before the first record, which stands where others' did. Where the end
+        is as far as it was, nothing was cut off.
         """
-        last = self.plan.last_seen()
+        last, before = self.plan.last_seen(), self.plan.before
+        early = {n for n, first in self._first.items() if first < before[n].end}
+        begun = [leadership.standing({n: m[n] for n in early if n in m}) for m in (before, last)]
         cut = {
             n
             for n, was in last.items()
@@ -340,7 +383,7 @@ class Judge:
         found = {
             each.partition: f"broker {each.leader} took the lead, when only"
             f" {', '.join(map(str, each.in_sync))} had everything"
-            for each in [*known, *leadership.unclean(moments)]
+            for each in [*leadership.unclean(begun), *known, *leadership.unclean(moments)]
         }
         return {**found, **self._written_later(now, doubtful)}
 
@@ -367,7 +410,7 @@ class Judge:
             if epoch > seen[n].epoch
         }
 
-    def _hanging(self) -> list:
+    def _hanging(self, now: dict) -> list:
         """Witnesses of transactions that nobody ends. CannotRun if others may be writing them."""
         topic = self.plan.topic
         with self.watch.step("wait for open transactions"):
@@ -378,7 +421,7 @@ class Judge:
             limit = self.plan.transaction_timeout + grace
             # where others write, there may always be an open one behind the run's own records
             upto = {n: was.end for n, was in self.plan.after.items()} if self._shared else None
-            ends, stable = self.cluster.stable_ends(topic, limit, upto)
+            ends, stable = self.cluster.stable_ends(topic, limit, list(now), upto)
         found = transactions.still_open(ends, stable, limit)
         if found and not looks:
             raise CannotRun(
@@ -457,20 +500,23 @@ class Judge:
         """partition -> (first offset, end offset) of what is to be read."""
         stable = {}
         if self._layout and self._shared:  # others have begun transactions since
-            stable = {
-                n: p.end for n, p in self.cluster.positions(self.plan.topic, committed=True).items()
-            }
+            asked = self.cluster.positions(
+                self.plan.topic, wait=ABSENT_SECONDS, committed=True, known=now
+            )
+            stable = {n: place.end for n, place in asked.items()}
         stable.update({witness["partition"]: witness["offset"] for witness in hanging})
-        spans = {}
+        # one answer of a leader tells where the run ended, and its acknowledgements are as good a word
+        acknowledged = {n: max(last for _first, last in ranges) + 1
+                        for n, ranges in self._acknowledged.items()}  # fmt: skip
+        spans, first = {}, self._first
         for number, place in now.items():
-            before, start = self.plan.before.get(number), place.start
-            if before is not None:
-                # what stood there before the first write is none of this run's business
-                start = max(start, before.start, before.end)
+            # what stood there before the first write is none of this run's business
+            start = max(place.start, first.get(number, place.start))
             end = min(place.end, stable.get(number, place.end))
             if self._shared and self.plan.after:
                 # nor is what others have written since the last one, or to partitions that came later
-                end = min(end, self.plan.after[number].end) if number in self.plan.after else start
+                after = self.plan.after.get(number)
+                end = min(end, max(after.end, acknowledged.get(number, 0))) if after else start
             spans[number] = (start, max(start, end))
         return spans
 
@@ -654,9 +700,10 @@ class Judge:
         """
         plan, options = self.plan, self.options
         config = self.cluster.effective_config(plan.topic, (MIN_ISR,)) if now else {}
-        min_isr = int(config[MIN_ISR]) if config.get(MIN_ISR) else None
+        of_each = self._applied(now, (MIN_ISR,))
+        greatest = max(applied.numbers({0: config, **of_each}, MIN_ISR).values(), default=0)
         replication = options.replication_factor or plan.planned_replication
-        settled, registered, progress_of = self._in_sync(now, min_isr or 0)
+        settled, registered, progress_of = self._in_sync(now, greatest)
         odd = {n for n, place in settled.items() if len(place.replicas) > replication > 0}
         odd |= set(verdict.out_of_sync(settled))
         moving: Optional[set] = set()
@@ -665,10 +712,20 @@ class Judge:
             moving = java_admin.reassigned(self.spark, servers, self.for_java, plan.topic, timeout)
             # a move that was over before that was asked for is over by now
             again = self._standing(now)
-            settled = {**settled, **{n: again[n] for n in odd if n in again}}
+            settled = {n: again.get(n, place) for n, place in settled.items()
+                       if n in again or n not in odd}  # fmt: skip
+        of_each = {**self._applied(settled, (MIN_ISR,)), **of_each}
+        silent = set(applied.holders(settled, registered)) - set(of_each)
+        was = applied.numbers(applied.when_planned(plan.cluster), MIN_ISR)
+        min_isr = applied.agreed(config, of_each).get(MIN_ISR)
         standings = [
-            verdict.Standing("before the first write", plan.before, plan.min_isr),
-            verdict.Standing("when the records were read", settled, min_isr),
+            verdict.Standing("before the first write", plan.before, plan.min_isr, was),
+            verdict.Standing(
+                "when the records were read",
+                settled,
+                int(min_isr) if min_isr else None,
+                applied.numbers(of_each, MIN_ISR),
+            ),
         ]
         planned = options.min_isr or plan.planned_min_isr
         judged = verdict.durability(
@@ -682,7 +739,8 @@ class Judge:
             progress_of,
             plan.leaving_brokers,
         )
-        return judged, settled, registered
+        unclear = [*judged.unclear, *verdict.untold(silent), *_absent(set(now) - set(settled))]
+        return replace(judged, unclear=unclear), settled, registered
 
     def _in_sync(self, now: dict, min_isr: int) -> tuple:
         """(partition -> Partition as in `now`, with replicas and ISR as soon as each replica of a
@@ -691,24 +749,24 @@ class Judge:
         """
         began = time.monotonic()
         known = set(self.plan.brokers) - set(self.plan.leaving_brokers)
-        deadline = began + _IN_SYNC_SECONDS
-        first: Optional[dict] = None  # bytes of those that are behind
+        behind = _Behind()
         while True:
             found = self._standing(now)
             registered = set(self.cluster.describe().brokers)
             # one that has just started, or answers, does not know of the others yet
-            unknown = known - registered and time.monotonic() - began < _ABSENT_SECONDS
+            unknown = known - registered and time.monotonic() - began < ABSENT_SECONDS
             late = {
                 n: registered & set(brokers) for n, brokers in verdict.out_of_sync(found).items()
             }
             late = {n: brokers for n, brokers in late.items() if brokers}
             few = any(len(p.isr) < min(min_isr, len(p.replicas)) for p in found.values())
-            waits = few or unknown or late
-            if not waits or time.monotonic() > deadline:
-                grown = verdict.progress(first or {}, self._bytes_of(late), late) if late else {}
-                return found, registered, grown
-            if late and first is None:
-                first = self._bytes_of(late)
+            at = time.monotonic()
+            if new := behind.note(late, at):
+                behind.was.update(self._bytes_of(new))
+            over = at - began > _IN_SYNC_SECONDS and not behind.lately(at)
+            if not (few or unknown or late) or over or at - began > _UNSTEADY_SECONDS:
+                grown = verdict.progress(behind.was, self._bytes_of(late), late) if late else {}
+                return found, registered, {**grown, **dict.fromkeys(behind.lately(at), True)}
             time.sleep(_AGAIN_SECONDS)
 
     def _bytes_of(self, replicas: dict) -> dict:
@@ -718,13 +776,50 @@ class Judge:
         return room.held(self.spark, servers, self.for_java, topic, replicas, wait)
 
     def _standing(self, now: dict) -> dict:
-        """partition -> Partition as in `now`, with replicas and ISR of this moment."""
-        layout = self.cluster.layout(self.plan.topic)
+        """partition -> Partition as in `now`, with replicas and ISR of this moment; without those of which no broker
+        tells.
+        """
+        layout = self.cluster.layout(self.plan.topic, known=now, wait=ABSENT_SECONDS)
         return {
             n: replace(place, replicas=layout[n]["replicas"], isr=layout[n]["isr"])
             for n, place in now.items()
             if n in layout
         }
+
+
+@dataclass
+class _Behind:
+    """Replicas, as (partition, broker), that are not in sync: `since` when, in seconds, and how many bytes each `was`
+    then.
+    """
+
+    since: dict = field(default_factory=dict)
+    was: dict = field(default_factory=dict)
+
+    def note(self, late: dict, at: float) -> dict:
+        """Those of `late` (partition -> brokers) that were in sync until now. One that is so again is forgotten."""
+        there = {(n, broker) for n, brokers in late.items() for broker in brokers}
+        new = there - set(self.since)
+        self.since = {each: self.since.get(each, at) for each in there}
+        self.was = {each: size for each, size in self.was.items() if each in there - new}
+        found: dict = {}
+        for number, broker in sorted(new):
+            found.setdefault(number, set()).add(broker)
+        return found
+
+    def lately(self, at: float) -> list:
+        """Those that have not been behind for so long that they would have to be in sync again."""
+        return [each for each, since in self.since.items() if at - since <= _IN_SYNC_SECONDS]
+
+
+def _absent(numbers: Collection[int]) -> list:
+    """A sentence about partitions of which no broker told; none if there are none."""
+    if not numbers:
+        return []
+    named = f"partition{'s' * (len(numbers) > 1)} {', '.join(map(str, sorted(numbers)))}"
+    return [
+        f"no broker told any more of {named}, whose replicas are not judged; verify again when the brokers answer"
+    ]
 
 
 def _is_wrong(name: str, found: Results) -> bool:
@@ -764,6 +859,23 @@ def told(check: verdict.Check, more: list) -> verdict.Check:
 
 
 def complained(corrupt: verdict.Check, complaints: list) -> verdict.Check:
-    """The check with the batches that Kafka's own consumer refuses, which hold records counted already."""
-    count = max(corrupt.count, len(complaints))
-    return verdict.Check("corrupt", count, corrupt.witnesses + complaints)
+    """The check with the batches that Kafka's own consumer refuses: what could be read of them is counted already,
+    and of one that could not be decoded the records count, once, whatever else was said of it.
+    """
+    told = [
+        each
+        for number, each in enumerate(complaints)
+        if each.get("records")
+        or not any(_covers(later, each) for later in complaints[number + 1 :])
+    ]
+    holes = [each["records"] for each in told if each.get("records")]
+    count = max(corrupt.count, len(told) - len(holes)) + sum(holes)
+    return verdict.Check("corrupt", count, corrupt.witnesses + told)
+
+
+def _covers(other: dict, complaint: dict) -> bool:
+    """Whether that other complaint is of the same place, too, or of a hole that holds it."""
+    first, offset = other["offset"], complaint["offset"]
+    if other["partition"] != complaint["partition"] or first is None or offset is None:
+        return False
+    return first <= offset < first + other.get("records", 1)

@@ -5,7 +5,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Collection, Iterable, Mapping, Optional, Sequence
+
+from flow.prepare.applied import named
+from flow.record.partition import Partition
 
 SCHEMA_VERSION = 1
 WITNESSES = 20
@@ -54,15 +58,20 @@ class Check:
 
 
 def gaps_at_the_borders(
-    before: dict, after: dict, now: dict, expired: Collection[int] = ()
+    before: dict,
+    after: dict,
+    now: dict,
+    expired: Collection[int] = (),
+    acknowledged: Mapping[int, int] = MappingProxyType({}),
 ) -> list:
     """Witnesses of what counting records cannot see: ends, starts and epochs that moved the wrong
     way.
 
     Each argument: partition -> Partition. `after` are the positions when producing ended. What lies
     before the run's first record (`before`'s ends) may go: records of others expire. Partitions that
-    were added meanwhile hold nothing of the run. `expired`: partitions whose first records went by the
-    topic's own settings.
+    were added meanwhile hold nothing of the run, nor does what lies behind `after`'s ends. `expired`: partitions
+    whose first records went by the topic's own settings. `acknowledged`: partition -> the least offset that was
+    acknowledged; before `before`'s end stood others' records, unless they were cut off.
     """
     found = []
 
@@ -74,17 +83,25 @@ def gaps_at_the_borders(
     for number, was in sorted(after.items()):
         if number not in before:
             continue
-        current = now.get(number)
+        current, began = now.get(number), before[number].end
+        start = min(began, acknowledged.get(number, began))
+        if start < began:
+            reason = (
+                f"the log was cut from {began} to {start} or less, before the run's first record"
+            )
+            tell(number, start, began - start, reason)
         if current is None:
-            tell(number, was.start, was.end - was.start, "the partition is gone")
+            first = max(start, was.start)
+            # where the run wrote nothing, it is gone all the same
+            tell(number, first, max(1, was.end - first), "the partition is gone")
             continue
         if current.end < was.end:
             reason = f"the end offset fell from {was.end} to {current.end}"
-            tell(number, current.end, was.end - current.end, reason)
-        start = before[number].end
-        if current.start > start and number not in expired:
+            tell(number, current.end, was.end - max(current.end, start), reason)
+        gone = min(current.start, was.end) - start
+        if gone > 0 and number not in expired:
             reason = f"the first offset rose to {current.start}, beyond the run's first, {start}"
-            tell(number, start, current.start - start, reason)
+            tell(number, start, gone, reason)
         if None not in (was.epoch, current.epoch) and current.epoch < was.epoch:
             reason = f"the leader epoch fell from {was.epoch} to {current.epoch}"
             tell(number, current.end, 1, reason)
@@ -151,12 +168,24 @@ def coverage(
 @dataclass(frozen=True)
 class Standing:
     """How durable the topic is at one `moment` ("before the first write", ...): its Partitions, and the
-    min.insync.replicas in force, None where nobody could read it.
+    least min.insync.replicas in force, None where nobody could read it. `of_brokers`: broker -> the one that it
+    applies where it leads, of those that told.
     """
 
     moment: str
     partitions: dict
     min_isr: Optional[int]
+    of_brokers: Mapping[int, int] = field(default_factory=dict)
+
+    def minimum(self, place: Partition) -> int:
+        """The min.insync.replicas of a partition; 0 where nobody could read it."""
+        return self.of_brokers.get(place.leader or 0, self.min_isr or 0)
+
+    def lowest(self) -> list:
+        """The brokers that apply the least; none where all do, or nobody told."""
+        return _some(
+            [b for b, least in self.of_brokers.items() if least == self.min_isr], self.of_brokers
+        )
 
 
 def durability(
@@ -191,7 +220,8 @@ def durability(
     planned_replication = 0 if begun_with_few else planned_replication
     for each in standings:
         _note_replicas(told, each, planned_replication, each is standings[-1], moving)
-        _note_min_isr(told, each, planned_min_isr)
+        _note_in_sync(told, each)
+    _note_min_isr(told, standings, planned_min_isr)
     fallen = _fallen(standings) if not planned_min_isr else ""
     if fallen and not shared:
         told.violation(None, fallen, standings[-1].moment)
@@ -266,18 +296,47 @@ def _note_replicas(
             told.stays_open(_MORE if is_last else _WERE_MORE, number)
 
 
-def _note_min_isr(told: _Told, standing: Standing, planned: int) -> None:
-    """Whether min.insync.replicas is as planned, and as many replicas of each partition are in sync."""
-    least = standing.min_isr
-    if least is None:
-        return
+def _note_in_sync(told: _Told, standing: Standing) -> None:
+    """Whether as many replicas of each partition are in sync as its min.insync.replicas says."""
     for number, place in sorted(standing.partitions.items()):
+        least = standing.minimum(place)
         if len(place.isr) < min(least, len(place.replicas)):
             reason = f"{len(place.isr)} replicas in sync, and {_MIN_ISR} is {least}"
             told.violation(number, reason, standing.moment)
-    if least < planned:
-        reason = f"effective {_MIN_ISR} is {least}, planned is {planned}"
-        told.violation(None, reason, standing.moment)
+
+
+def _note_min_isr(told: _Told, standings: Sequence[Standing], planned: int) -> None:
+    """Whether min.insync.replicas is as planned at each moment; one value once, by the first moment of which it is
+    known who applies it.
+    """
+    low: dict = {}
+    for each in standings:
+        known = low.get(each.min_isr)
+        if each.min_isr is not None and each.min_isr < planned:
+            if known is None or (each.lowest() and not known.lowest()):
+                low[each.min_isr] = each
+    for least, each in low.items():
+        reason = f"effective {_MIN_ISR} is {least}{_at(each.lowest())}, planned is {planned}"
+        told.violation(None, reason, each.moment)
+
+
+def _some(brokers: Collection[int], among: Collection[int]) -> list:
+    """The brokers, sorted; none if they are all of those."""
+    return sorted(brokers) if len(brokers) < len(among) else []
+
+
+def _at(brokers: list) -> str:
+    return f" at {named(brokers)}" if brokers else ""
+
+
+def untold(brokers: Collection[int]) -> list:
+    """A sentence about brokers that do not say which min.insync.replicas they apply; none if there are none."""
+    if not brokers:
+        return []
+    return [
+        f"{named(brokers)} did not tell which {_MIN_ISR} the topic has there, so that is not judged; verify"
+        " again when the brokers answer"
+    ]
 
 
 def _note_moved(told: _Told, standings: Sequence[Standing]) -> None:
@@ -333,10 +392,28 @@ def progress(before: Mapping[tuple, int], after: Mapping[tuple, int], replicas: 
 
 def _fallen(standings: Sequence[Standing]) -> str:
     """What is said of a min.insync.replicas that is lower at the last moment than at the first; else ""."""
-    was, now = standings[0].min_isr, standings[-1].min_isr
-    if was is None or now is None or now >= was:
+    first, last = standings[0], standings[-1]
+    if first.min_isr is None or last.min_isr is None:
         return ""
-    return f"effective {_MIN_ISR} is {now}, and was {was} {standings[0].moment}"
+    if (
+        not first.of_brokers
+    ):  # a ledger of an older version: by one broker, of which nobody knows who it was
+        was, now = first.min_isr, max(last.of_brokers.values(), default=last.min_isr)
+        at = ""
+    else:
+        fell = {
+            (first.of_brokers[b], least)
+            for b, least in last.of_brokers.items()
+            if least < first.of_brokers.get(b, least)
+        }
+        if not fell:
+            return ""
+        was, now = min(fell, key=lambda pair: pair[1])
+        those = [
+            b for b, n in last.of_brokers.items() if (first.of_brokers.get(b), n) == (was, now)
+        ]
+        at = _at(_some(those, last.of_brokers))
+    return f"effective {_MIN_ISR} is {now}{at}, and was {was} {first.moment}" if now < was else ""
 
 
 def _durability_sentences(open_: dict, moving: Optional[Collection[int]]) -> list:

@@ -29,6 +29,9 @@ _CONTROLLER_SECONDS = 5
 # Seconds in which a partition gets another leader, once it is known to have none.
 _LEADER_MOVES = 5
 
+# For what no broker knows that was asked: brokers that have just started learn of partitions one by one.
+ABSENT_SECONDS = 15
+
 # Seconds for one bootstrap server, which may be down.
 _ALONE_SECONDS = 3
 
@@ -333,6 +336,35 @@ class Cluster:
         for broker in brokers:  # a request may name one broker
             resource = ConfigResource(ConfigResource.Type.BROKER, str(broker))
             asked[broker] = self._admin.describe_configs([resource], request_timeout=seconds)
+        return self._told(asked, names, seconds)
+
+    def settings_applied(self, topic: str, brokers: list, names: tuple, seconds: float) -> dict:
+        """broker -> {name: value that this broker applies to the topic}, of those that answer within so many
+        seconds; asked again meanwhile, since one that has just started does not know the topic yet.
+
+        Any broker may be asked for a topic's settings, and answers by its own file where the topic has none.
+        """
+        from confluent_kafka.admin import ConfigResource
+
+        resource = ConfigResource(ConfigResource.Type.TOPIC, topic)
+        deadline, found = time.monotonic() + seconds, {}
+        while left := [broker for broker in brokers if broker not in found]:
+            within = deadline - time.monotonic()
+            if within < 0.1:
+                break
+            asked = {
+                broker: self._admin.describe_configs(
+                    [resource], request_timeout=within, broker=broker
+                )
+                for broker in left
+            }
+            found.update(self._told(asked, names, within))
+            time.sleep(0 if len(found) == len(brokers) else 0.1)
+        return found
+
+    @staticmethod
+    def _told(asked: dict, names: tuple, seconds: float) -> dict:
+        """broker -> {name: value} of the brokers' answers that come within so many seconds."""
         deadline, found = time.monotonic() + seconds, {}
         for broker, futures in asked.items():
             try:
@@ -414,10 +446,19 @@ class Cluster:
         number = described.topic_id
         return "" if number is None or set(str(number)) <= {"A"} else str(number)
 
-    def layout(self, topic: str) -> dict:
+    def layout(self, topic: str, known: Collection = (), wait: float = 0) -> dict:
         """partition -> {leader (None if there is none), replicas, isr}; empty if there is no such
-        topic.
+        topic. Asked again for up to `wait` seconds while partitions that are `known` are absent: a broker that
+        has just started knows none of a topic's, or some of them.
         """
+        started = time.monotonic()
+        while True:
+            found = self._layout(topic)
+            if set(known) <= set(found) or time.monotonic() - started >= wait:
+                return found
+            time.sleep(0.1)
+
+    def _layout(self, topic: str) -> dict:
         found = self._metadata(topic).topics.get(topic)
         if found is None or found.error is not None:
             return {}
@@ -476,20 +517,32 @@ class Cluster:
             for n, p in layout.items()
         }
 
-    def stable_ends(self, topic: str, wait: float, upto: Optional[dict] = None) -> tuple:
-        """(partition -> end offset at the time of the call, partition -> last stable offset): the
-        latter is not before the former where all transactions of that time have ended. Asks for up
-        to `wait` seconds until that is so everywhere. `upto`: partition -> offset, for which it is
-        asked instead of the ends.
+    def stable_ends(
+        self, topic: str, wait: float, known: Collection, upto: Optional[dict] = None
+    ) -> tuple:
+        """(partition -> end offset at the time of the call, partition -> last stable offset) of the partitions that
+        are `known`: the latter is not before the former where all transactions of that time have ended. Asks for
+        up to `wait` seconds until that is so everywhere. `upto`: partition -> offset, for which it is
+        asked instead of the ends. CannotRun if no broker tells of one of these partitions.
         """
         deadline = time.monotonic() + wait
-        ends: dict = dict(upto or {})
+
+        def offsets(**more) -> dict:
+            told = self.positions(topic, wait=ABSENT_SECONDS, known=known, **more)
+            if absent := sorted(set(known) - set(told)):
+                raise CannotRun(
+                    f"no broker tells of partitions {absent} of {topic} any more; wait until the brokers answer again,"
+                    " then judge again"
+                )
+            return {n: told[n].end for n in known}
+
+        ends = {n: end for n, end in (upto or {}).items() if n in known}
         while True:
-            now = {n: place.end for n, place in self.positions(topic).items()}
+            now = offsets()
             # a new leader may not have what nobody acknowledged
-            ends = {n: min(end, now.get(n, end)) for n, end in (ends or now).items()}
-            stable = {n: place.end for n, place in self.positions(topic, committed=True).items()}
-            if time.monotonic() > deadline or all(stable.get(n, 0) >= e for n, e in ends.items()):
+            ends = {n: min(end, now[n]) for n, end in (ends or now).items()}
+            stable = offsets(committed=True)
+            if time.monotonic() > deadline or all(stable[n] >= end for n, end in ends.items()):
                 return ends, stable
             time.sleep(0.5)
 

@@ -3,11 +3,12 @@
 """What kind of cluster it is: its mode, its brokers' versions, its settings that matter here.
 
 Who reads a verdict a year later wants to know them. They judge nothing, so a principal that may not ask
-costs the answer and no verdict.
+costs the answer and no verdict; but for the topic's settings of each broker, which the judge compares with later ones.
 """
 
 from __future__ import annotations
 
+from types import MappingProxyType
 from typing import Mapping, Optional
 
 from flow.prepare.cluster import Cluster
@@ -31,10 +32,15 @@ def mode_of(settings: Mapping[str, Optional[str]]) -> Optional[str]:
 
 
 def told(
-    brokers: Mapping[int, str], asked: Mapping[int, Mapping], of_topic: Mapping, known: Mapping
+    brokers: Mapping[int, str],
+    asked: Mapping[int, Mapping],
+    of_topic: Mapping,
+    known: Mapping,
+    applied: Mapping[int, Mapping] = MappingProxyType({}),
 ) -> dict:
     """The part `cluster` of verdict.json. brokers: id -> address; asked: broker -> its settings, of
-    those that answered; known: broker -> release, of those that somebody has told.
+    those that answered; known: broker -> release, of those that somebody has told; applied: broker -> the topic's
+    settings as that broker has them, of those that hold replicas and told.
     """
     modes = {mode_of(each) for each in asked.values()} - {None}
     return {
@@ -45,6 +51,7 @@ def told(
                 "version": known.get(number),
                 # what brokers say to each other; the release itself no request tells
                 "protocol": (asked.get(number) or {}).get(_PROTOCOL),
+                "topic_settings": dict(applied.get(number, {})),
             }
             for number in brokers
         ],
@@ -52,7 +59,9 @@ def told(
     }
 
 
-def look(cluster: Cluster, brokers: Mapping[int, str], topic: str, known: Mapping) -> dict:
+def look(
+    cluster: Cluster, brokers: Mapping[int, str], topic: str, known: Mapping, applied: Mapping
+) -> dict:
     """Ask for all that; see `told`."""
     asked = cluster.settings_of_brokers(list(brokers), _ASKED, _ANSWERS_SECONDS)
-    return told(brokers, asked, cluster.effective_config(topic, _OF_TOPIC), known)
+    return told(brokers, asked, cluster.effective_config(topic, _OF_TOPIC), known, applied)

@@ -146,7 +146,7 @@ def open_ended(rows: Iterable[ledger.Row], layout: Layout) -> list:
 
 def still_open(ends: dict, stable: dict, waited: float) -> list:
     """Witnesses of transactions that nobody ends: ends, stable: partition -> end offset, and last
-    stable offset, after `waited` seconds.
+    stable offset, after `waited` seconds. Of a partition without the latter nothing is said.
     """
     return [
         {
@@ -157,5 +157,5 @@ def still_open(ends: dict, stable: dict, waited: float) -> list:
             " committed records gets nothing from here on",
         }
         for number, end in sorted(ends.items())
-        if stable[number] < end
+        if stable.get(number, end) < end
     ]

@@ -16,6 +16,7 @@ from flow.judge.expiry import LETTING_GO, LONGEST_TRANSACTION
 from flow.messages import progress, stopping
 from flow.messages.failure import CannotRun
 from flow.prepare import listeners, surroundings
+from flow.prepare.applied import agreed, holders
 from flow.prepare.cluster import (
     CLEANUP_POLICY,
     MIN_ISR,
@@ -77,6 +78,8 @@ def prepare(
     _refuse_wrong_number(options, topic, before)
     asked = (MIN_ISR, TIMESTAMP_TYPE, MOST_BYTES, SEGMENT_BYTES, *LETTING_GO)
     config = cluster.effective_config(topic, asked)
+    applied = _applied(cluster, topic, before, described)
+    config = agreed(config, applied)
     _refuse_unfit(topic, config, options.record_size)
     of_each = _records_of_transactions(options, len(before))
     # of somebody else's topic partitions may differ, where nobody has said more
@@ -110,11 +113,20 @@ def prepare(
         transaction_records=of_each,
         transaction_timeout=transaction_timeout(options) if of_each else 0.0,
         settings=told_settings(vars(options), settings, socket.gethostname()),
-        cluster=surroundings.look(cluster, described.brokers, topic, options.broker_version),
+        cluster=surroundings.look(
+            cluster, described.brokers, topic, options.broker_version, applied
+        ),
     )
     _check_in_sync(options, plan)
     groups_of(options, plan, settings).commit(plan.first_offsets())
     return plan
+
+
+def _applied(cluster: Cluster, topic: str, before: dict, described: Description) -> dict:
+    """broker -> what it applies to the topic of that which the brokers' own files may say differently."""
+    names = (MIN_ISR, TIMESTAMP_TYPE, *LETTING_GO)
+    asked = holders(before, described.brokers)
+    return cluster.settings_applied(topic, asked, names, _SETTINGS_SECONDS)
 
 
 @dataclass(frozen=True)
