@@ -701,7 +701,9 @@ class Judge:
         plan, options = self.plan, self.options
         config = self.cluster.effective_config(plan.topic, (MIN_ISR,)) if now else {}
         of_each = self._applied(now, (MIN_ISR,))
-        greatest = max(applied.numbers({0: config, **of_each}, MIN_ISR).values(), default=0)
+        greatest = max(
+            int(config.get(MIN_ISR) or 0), *applied.numbers(of_each, MIN_ISR).values(), 0
+        )
         replication = options.replication_factor or plan.planned_replication
         settled, registered, progress_of = self._in_sync(now, greatest)
         odd = {n for n, place in settled.items() if len(place.replicas) > replication > 0}

@@ -179,7 +179,8 @@ class Standing:
 
     def minimum(self, place: Partition) -> int:
         """The min.insync.replicas of a partition; 0 where nobody could read it."""
-        return self.of_brokers.get(place.leader or 0, self.min_isr or 0)
+        least = self.min_isr or 0
+        return least if place.leader is None else self.of_brokers.get(place.leader, least)
 
     def lowest(self) -> list:
         """The brokers that apply the least; none where all do, or nobody told."""
