@@ -17,6 +17,9 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.migration.p
     phases_told,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.configuration import protocol
+from ansible_collections.kafkaops.cluster.plugins.module_utils.configuration.kafka import (
+    STATIC_VOTERS,
+)
 from ansible_collections.kafkaops.cluster.plugins.module_utils.configuration.migration import (
     IN_KRAFT,
     LINE,
@@ -200,11 +203,14 @@ def state_lines(cluster: Cluster) -> List[str]:
 
 
 def told(cluster: Cluster) -> Dict[str, Any]:
-    """What a migration's playbook gets: {nodes, zookeeper, chroot, inner, servers, outside, quorate, protocols, line}.
+    """What a migration's playbook gets.
+
+    {nodes, zookeeper, chroot, inner, servers, outside, quorate, protocols, line, voters}.
 
     `zookeeper`: the connect string in force, "" where no node has one; `inner`: the brokers' inter-broker
     listener; `servers`: hosts of the inventory where a ZooKeeper server is installed; `outside`: those that the run is
-    without; `quorate`: whether more than half of all run; `protocols`: what a broker in ZooKeeper mode is to name.
+    without; `quorate`: whether more than half of all run; `protocols`: what a broker in ZooKeeper mode is to name;
+    `voters`: where controllers may listen, by the inventory and by the configurations in force.
     """
     servers = [
         each
@@ -228,14 +234,7 @@ def told(cluster: Cluster) -> Dict[str, Any]:
                 "running": each.running,
                 "formatted": each.formatted,
                 "metadata_dir": (members[each.host].log_dirs or ("",))[0],
-                "place": (
-                    ""
-                    if each.is_broker
-                    else endpoint(
-                        members[each.host].text("kafka_address"),
-                        members[each.host].get("kafka_controller_port"),
-                    )
-                ),
+                "place": "" if each.is_broker else _place_of(members[each.host]),
             }
             for each in nodes_of(cluster)
         ],
@@ -254,4 +253,18 @@ def told(cluster: Cluster) -> Dict[str, Any]:
             for each, own in zip(cluster.brokers, speakers)
         },
         "line": SPOKEN,
+        "voters": _places_of_controllers(cluster),
     }
+
+
+def _places_of_controllers(cluster: Cluster) -> List[str]:
+    """HOST:PORT of each controller of the inventory, and of each that a node's configuration in force names."""
+    places = {_place_of(each) for each in cluster.nodes if not each.is_broker}
+    for each in cluster.nodes:
+        known = (each.product_facts("kafka").get("current") or {}).get(STATIC_VOTERS, "")
+        places |= {one.strip().partition("@")[2] for one in known.split(",") if one.strip()}
+    return sorted(places)
+
+
+def _place_of(controller: Member) -> str:
+    return endpoint(controller.text("kafka_address"), controller.get("kafka_controller_port"))

@@ -205,6 +205,7 @@ def _quorum_in_force(cluster: Cluster) -> Iterator[Problem]:
 
     Those of a static quorum stand in every node's configuration, which no roll may change.
     """
+    yield from _controllers_that_brokers_met(cluster)
     ids, _servers = identities(cluster)
     places = {
         f"{ids[each.name]}@{_place(each)}" if named else _place(each)
@@ -238,6 +239,39 @@ def _quorum_in_force(cluster: Cluster) -> Iterator[Problem]:
                 _group(cluster),
                 f"the node is {roles} and knows the controllers {', '.join(known)}; the inventory makes"
                 f" it {role} with {', '.join(wanted) or 'none'}",
+            )
+
+
+def _controllers_that_brokers_met(cluster: Cluster) -> Iterator[Problem]:
+    """Brokers that still have their metadata in ZooKeeper, and know other controllers than those of the inventory.
+
+    These live where nobody looks, and have the metadata: whoever gave ZooKeeper back to the brokers, or began anew with
+    others, would do so behind their backs.
+    """
+    ids = {each.host: each.settled for each in broker_claims(cluster)}
+    # Of one whose disk is empty or silent nobody knows the id, unless the inventory has it.
+    unknown = {_place(each) for each in cluster.voters if ids[each.name] is None}
+    wanted = sorted(
+        (f"{ids[each.name]}@" if _place(each) not in unknown else "") + _place(each)
+        for each in cluster.voters
+    )
+    for member in cluster.brokers:
+        known = (member.product_facts("kafka").get("current") or {}).get(STATIC_VOTERS, "")
+        if not known or not in_zookeeper(member):
+            continue
+        met = [each.strip() for each in known.split(",")]
+        seen = [each.partition("@")[2] if each.partition("@")[2] in unknown else each for each in met]
+        if sorted(seen) != wanted:
+            yield found(
+                "quorum.changed",
+                member.name,
+                "kafka_controllers_group",
+                _group(cluster),
+                f"the broker is on its way to KRaft and knows the controllers {', '.join(sorted(met))}; the inventory has"
+                f" {', '.join(wanted) or 'none'}, and those that it knows may be at work with the metadata",
+                "put the controllers of the broker's configuration back into the inventory, with their addresses, ports"
+                " and ids, until playbooks/migrate_back.yml or playbooks/migrate_to_kraft.yml has ended; where the host of"
+                " one is gone for good, give an empty one its name and address",
             )
 
 

@@ -41,7 +41,12 @@ def inventory(more=None):
 def broker(number, phase):
     current = {
         "zookeeper": {"broker.id": str(number), "zookeeper.connect": "z:2181/kafka"},
-        "migration": {"broker.id": str(number), "zookeeper.connect": "z:2181/kafka", **FLAG},
+        "migration": {
+            "broker.id": str(number),
+            "zookeeper.connect": "z:2181/kafka",
+            "controller.quorum.voters": VOTERS,
+            **FLAG,
+        },
         "kraft": {
             "node.id": str(number),
             "process.roles": "broker",
@@ -385,6 +390,60 @@ def test_a_broker_in_kraft_needs_no_zookeeper_to_start(tmp_path):
     groups = judged(tmp_path, migrates=False, facts=now, purpose="start").result["groups"]
     needing = {name for name, found in groups.items() if "kafkaops_in_zookeeper" in found}
     assert needing == {"kafka-2", "kafka-3"}
+
+
+def with_controllers(**changes):
+    """The inventory with other variables of its controllers, by host."""
+    hosts = {name.replace("_", "-"): each for name, each in changes.items()}
+    return inventory({"all": {"children": {"controllers": {"hosts": hosts}}}})
+
+
+@pytest.mark.parametrize(
+    "document",
+    [
+        # moved; or of another branch of the inventory
+        with_controllers(controller_2={"ansible_host": "elsewhere.example.com"}),
+        with_controllers(controller_2={"kafka_controller_port": 9193}),
+        with_controllers(controller_2={"kafka_broker_id": 3009}),
+        inventory(
+            {
+                "all": {
+                    "children": {
+                        "controllers": {
+                            "=hosts": {
+                                f"new-{number}": {"kafka_broker_id": 3000 + number}
+                                for number in (1, 2, 3)
+                            }
+                        }
+                    }
+                }
+            }
+        ),
+    ],
+)
+@pytest.mark.parametrize("phases", ["migration migration migration", "kraft migration zookeeper"])
+def test_brokers_on_their_way_know_the_controllers_of_the_inventory(tmp_path, document, phases):
+    """Others are at work with the metadata where nobody looks, and a way back would free ZooKeeper beside them."""
+    verdict = judged(tmp_path, document, facts=facts(phases))
+    found = [each for each in verdict.errors if each.check == "quorum.changed"]
+    hosts = {
+        name for name, phase in zip(BROKERS, phases.split()) if phase in ("migration", "kraft")
+    }
+    assert {name for each in found for name in each.subjects} == hosts
+    assert any("playbooks/migrate_back.yml" in each.remedy for each in found)
+    known = verdict.result["migration"][CLUSTER]["voters"]
+    assert {f"controller-{number}.example.com:9093" for number in (1, 2, 3)} <= set(known)
+
+
+def test_controllers_that_are_deleted_have_no_other_id_without_one_in_the_inventory(tmp_path):
+    """The way back is killed after that, and goes on; so it is with hosts that are silent."""
+    without = {name: {"kafka_broker_id": None} for name in CONTROLLERS}
+    document = inventory({"all": {"children": {"controllers": {"hosts": without}}}})
+    now = facts("migration migration migration")
+    assert "quorum.changed" not in errors(judged(tmp_path, document, facts=now))
+    silent = {"controller-2": {"facts": None, "unreachable": "no route"}}
+    found = errors(judged(tmp_path, document, facts=now, raw=silent))
+    assert "quorum.changed" not in found and found["host.unreachable"] == ["controller-2"]
 
 
 @pytest.mark.parametrize(("running", "quorate"), [((1, 2), True), ((2,), False), ((), False)])
