@@ -147,7 +147,8 @@ def unformatted(node: Node, found: Mapping[str, Optional[Mapping[str, str]]]) ->
         unlike = [
             f"{key}={meta.get(key, '')}, and the node's is {value}"
             for key, value in wanted.items()
-            if meta.get(key) != value
+            # A broker that comes from ZooKeeper has it under another name.
+            if meta.get(key, meta.get("broker.id") if key == "node.id" else None) != value
         ]
         if unlike:
             raise ProblemError(

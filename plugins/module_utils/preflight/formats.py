@@ -9,6 +9,10 @@ from __future__ import annotations
 import posixpath
 from typing import Any, Dict, Iterable, Iterator, List, Mapping, Optional, Set
 
+from ansible_collections.kafkaops.cluster.plugins.module_utils.configuration.migration import (
+    IN_KRAFT,
+    MIGRATING,
+)
 from ansible_collections.kafkaops.cluster.plugins.module_utils.configuration.storage import (
     as_uuid,
     directory_id,
@@ -23,6 +27,7 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.world i
     WRITING,
     Cluster,
     World,
+    phase_in_force,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.problem import Problem
 
@@ -57,10 +62,11 @@ def metadata_moved(member: Member) -> str:
     """The directory that has a node's metadata, where the inventory has another one for them; "" where it has not.
 
     They are in the first one. A voter votes with that, and no node starts where one behind it has them. A broker whose
-    first one is left out fetches them anew.
+    first one is left out fetches them anew. A broker on its way to KRaft has them there, too.
     """
     current = member.product_facts("kafka").get("current") or {}
-    had = current.get("log.dirs", "").split(",")[0].strip() if current.get("process.roles") else ""
+    has = phase_in_force(member) in (MIGRATING, IN_KRAFT)
+    had = current.get("log.dirs", "").split(",")[0].strip() if has else ""
     wanted = [posixpath.normpath(each) for each in member.log_dirs]
     if not had or wanted[:1] in ([], [posixpath.normpath(had)]):
         return ""
@@ -123,7 +129,11 @@ def _unformatted(cluster: Cluster) -> Iterator[Problem]:
         return
     for member in bare:
         # Of a quorum that a migration begins, or has begun: its plan knows whether it may be empty.
-        if cluster.migrates and not member.is_broker:
+        if cluster.is_staged_by_phase and not member.is_broker:
+            continue
+        # One that has its metadata in ZooKeeper, or is on a host that is new, needs no format of its own: what is lost
+        # there is found elsewhere.
+        if cluster.is_staged_by_phase and phase_in_force(member) != IN_KRAFT:
             continue
         # Of what is there, and not first, is another finding.
         if _may_join(cluster, member) or metadata_moved(member):
@@ -149,7 +159,7 @@ def _lost_votes(cluster: Cluster) -> Iterator[Problem]:
         for each in cluster.brokers
     )
     # Of a quorum that a migration begins, or has begun, its plan knows; in ZooKeeper mode a broker answers without it.
-    if not (cluster.static_quorum and answered) or cluster.migrates:
+    if not (cluster.static_quorum and answered) or cluster.is_staged_by_phase:
         return
     for member in cluster.controllers:
         if formatted(member) and not keeps_its_vote(member) and not metadata_moved(member):
@@ -205,7 +215,7 @@ def _half_formatted(cluster: Cluster) -> Iterator[Problem]:
 def storage_of(cluster: Cluster, drawn: str) -> Optional[Dict[str, Any]]:
     """{cluster_id, initial_controllers, begun, joins, unformatted: hosts} by which nodes are formatted.
 
-    None in ZooKeeper mode.
+    None in ZooKeeper mode. In a migration brokers are among the unformatted, too: it formats those that leave ZooKeeper.
 
     `drawn`: at random, for this run; from it and its name follows the id of a cluster of which nobody knows any.
     """
@@ -236,8 +246,8 @@ def storage_of(cluster: Cluster, drawn: str) -> Optional[Dict[str, Any]]:
         "unformatted": [
             each.name
             for each in cluster.nodes
-            # Brokers of ZooKeeper are never formatted.
-            if not (cluster.migrates and each.is_broker)
+            # Another one that has lost its disks is not to look like one that has not.
+            if not (cluster.is_staged_by_phase and cluster.replaced not in (None, ids[each.name]))
             if any(not one.get("meta") for one in each.product_facts("kafka").get("log_dirs") or ())
             # Of an earlier run that started nothing. First voters and users are in its format, and nobody can compare
             # them: so all controllers get them anew, or the first to lead would decide whose are right.

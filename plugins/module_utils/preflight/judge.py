@@ -543,7 +543,7 @@ def result_of(
         "voters": {},
         # cluster -> by which its nodes are formatted, None in ZooKeeper mode
         "storage": {},
-        # cluster -> what a migration has to know of it; only in such a run
+        # cluster -> what a migration has to know of it, or who replaces a broker of one that is under way
         "migration": {},
         # cluster -> the ports of what does not run yet
         "listening": {},
@@ -601,7 +601,7 @@ def result_of(
             cluster, world.purpose, commands or NO_COMMANDS
         )
         result["versions"][cluster.name]["state"] += migration.state_lines(cluster)
-        if cluster.migrates:
+        if cluster.is_staged_by_phase:
             result["migration"][cluster.name] = migration.told(cluster)
         in_play = [member for member in cluster.nodes if member.in_play]
         reached = [each for each in in_play if not each.unreachable and each.name not in left]

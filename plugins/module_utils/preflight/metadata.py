@@ -8,17 +8,14 @@ from __future__ import annotations
 
 from typing import Iterator, List
 
-from ansible_collections.kafkaops.cluster.plugins.module_utils.configuration.migration import (
-    MIGRATING,
-)
 from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.findings import found
+from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.identity import identities
 from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.world import (
     KRAFT,
     MIGRATION,
     START,
     Cluster,
     World,
-    phase_in_force,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.problem import WARNING, Problem
 
@@ -30,11 +27,11 @@ OF_ZOOKEEPER_MODE = "0"
 def check_metadata(world: World) -> Iterator[Problem]:
     """The mode of each cluster, and whether it is on its way from one to the other."""
     for cluster in world.clusters:
-        under_way = _under_way(cluster)
+        under_way = [each.name for each in cluster.under_way]
         settled = not (under_way or world.migrates)
         if settled:
             yield from _mode_in_force(cluster)
-        elif not world.migrates:
+        elif not (world.migrates or _is_replaced(cluster)):
             yield from _migrating(world, cluster, under_way)
         if not cluster.kraft:
             yield from _controllers_of_zookeeper_mode(cluster)
@@ -72,9 +69,13 @@ def _mode_in_force(cluster: Cluster) -> Iterator[Problem]:
             )
 
 
-def _under_way(cluster: Cluster) -> List[str]:
-    """The nodes that take part in a migration from ZooKeeper to KRaft that has not ended."""
-    return [each.name for each in cluster.nodes if phase_in_force(each) == MIGRATING]
+def _is_replaced(cluster: Cluster) -> bool:
+    """Whether the run starts a broker of a cluster that is under way, as far as the others are: nothing else brings back
+    one that has lost its disks. An empty controller is for the migration to judge."""
+    ids, _servers = identities(cluster)
+    return cluster.is_staged_by_phase and any(
+        ids[each.name] == cluster.replaced for each in cluster.brokers if not each.is_controller
+    )
 
 
 def _migrating(world: World, cluster: Cluster, hosts: List[str]) -> Iterator[Problem]:

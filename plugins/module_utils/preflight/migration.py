@@ -23,6 +23,8 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.configuration.kaf
 from ansible_collections.kafkaops.cluster.plugins.module_utils.configuration.migration import (
     IN_KRAFT,
     LINE,
+    MIGRATING,
+    PHASES,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight import taking_over
 from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.findings import found
@@ -48,6 +50,9 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.problem import Pr
 TLS_KEYS, ACL_KEY = ("zookeeper.ssl.", "zookeeper.clientCnxnSocket"), "zookeeper.set.acl"
 LOGIN_FILE = "java.security.auth.login.config"
 SPOKEN = protocol.text(LINE)
+REPLACE = (
+    "let it start where the others are, with playbooks/replace_broker.yml -e broker=ID, then run this again"
+)
 CHOOSE = "choose the one that migrates with --limit"
 
 
@@ -98,13 +103,26 @@ def _apart(cluster: Cluster) -> Iterator[Problem]:
 
 
 def _installed(cluster: Cluster) -> Iterator[Problem]:
+    # Of a silent host nobody knows; that it is silent is another finding.
     bare = [
-        each for each in cluster.brokers if not phase_in_force(each) or taking_over.is_former(each)
+        each
+        for each in cluster.brokers
+        if each.facts is not None
+        if not phase_in_force(each) or taking_over.is_former(each)
     ]
-    if bare:
-        yield _of(
-            "migration.not_installed", bare, "no broker was ever started here by this collection"
+    if bare and cluster.under_way:
+        reason = (
+            f"nothing tells here how far the broker was, while cluster {cluster.name} is on its way: its host is a new"
+            " one, or has lost its configuration"
         )
+        yield _of("migration.not_installed", bare, reason, REPLACE)
+    elif bare and any(phase_in_force(each) == IN_KRAFT for each in cluster.brokers):
+        reason = "no broker was ever started here by this collection, and the others have left ZooKeeper"
+        remedy = f"take the ZooKeeper servers out of the inventory, then {REPLACE}"
+        yield _of("migration.not_installed", bare, reason, remedy)
+    elif bare:
+        reason = "no broker was ever started here by this collection"
+        yield _of("migration.not_installed", bare, reason)
     here = [each for each in cluster.brokers if phase_in_force(each) not in ("", IN_KRAFT)]
     if here and not cluster.servers:
         reason = "the broker has its metadata in ZooKeeper, and the inventory has no servers of it"
@@ -205,12 +223,13 @@ def state_lines(cluster: Cluster) -> List[str]:
 def told(cluster: Cluster) -> Dict[str, Any]:
     """What a migration's playbook gets.
 
-    {nodes, zookeeper, chroot, inner, servers, outside, quorate, protocols, line, voters}.
+    {nodes, zookeeper, chroot, inner, servers, outside, quorate, protocols, line, voters, keeps}.
 
     `zookeeper`: the connect string in force, "" where no node has one; `inner`: the brokers' inter-broker
     listener; `servers`: hosts of the inventory where a ZooKeeper server is installed; `outside`: those that the run is
     without; `quorate`: whether more than half of all run; `protocols`: what a broker in ZooKeeper mode is to name;
-    `voters`: where controllers may listen, by the inventory and by the configurations in force.
+    `voters`: where controllers may listen, by the inventory and by the configurations in force; `keeps`: host -> how
+    far each node is to be, where a broker is replaced, else empty: the steps say it.
     """
     servers = [
         each
@@ -254,7 +273,22 @@ def told(cluster: Cluster) -> Dict[str, Any]:
         },
         "line": SPOKEN,
         "voters": _places_of_controllers(cluster),
+        "keeps": {} if cluster.migrates else _kept_phases(cluster),
     }
+
+
+def _kept_phases(cluster: Cluster) -> Dict[str, str]:
+    """host -> how far it is, and stays, where a broker is replaced. Who has no configuration is as far as the last one."""
+    phases = {each.name: phase_in_force(each) for each in cluster.nodes}
+    least = [each for each in PHASES if each in (phases[one.name] for one in cluster.brokers)]
+    ended = any(phases[each.name] == IN_KRAFT for each in cluster.controllers_apart)
+    of_brokers = (least or [IN_KRAFT if ended else MIGRATING])[0]
+    lacking = {
+        each.name: of_brokers if each.is_broker else MIGRATING
+        for each in cluster.nodes
+        if not phases[each.name]
+    }
+    return {**phases, **lacking}
 
 
 def _places_of_controllers(cluster: Cluster) -> List[str]:

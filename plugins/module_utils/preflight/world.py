@@ -166,6 +166,8 @@ class Cluster:
     becomes_dynamic: bool = False
     # Whether the run takes a cluster from ZooKeeper to KRaft, or back.
     migrates: bool = False
+    # Id of the node whose disks were replaced by empty ones, in a run that starts it.
+    replaced: Optional[int] = None
 
     @property
     def nodes(self) -> Tuple[Member, ...]:
@@ -184,6 +186,18 @@ class Cluster:
     def controllers(self) -> Tuple[Member, ...]:
         """Whoever votes in the quorum now, or will; none in ZooKeeper mode."""
         return tuple(each for each in self.nodes if each.is_controller)
+
+    @property
+    def under_way(self) -> Tuple[Member, ...]:
+        """The nodes that take part in a migration from ZooKeeper to KRaft that has not ended."""
+        return tuple(each for each in self.nodes if phase_in_force(each) == MIGRATING)
+
+    @property
+    def is_staged_by_phase(self) -> bool:
+        """Whether each node gets the configuration of how far it is: in a migration, and where a node of one that is
+        under way is replaced."""
+        replaces = self.replaced is not None and self.kraft and bool(self.under_way)
+        return self.migrates or replaces
 
     @property
     def voters(self) -> Tuple[Member, ...]:
@@ -221,7 +235,7 @@ class Cluster:
             return False
         if known:
             return any(each.get(STATIC_VOTERS) for each in known)
-        if self.migrates:
+        if self.is_staged_by_phase:
             return True
         return any(each.get("kafka_static_quorum") is True for each in self.controllers)
 
@@ -313,6 +327,7 @@ class World:
                 self.voters_change,
                 self.becomes_dynamic,
                 self.migrates,
+                self.replaced,
             )
             for name, (brokers, apart, servers) in sorted(grouped.items())
         )

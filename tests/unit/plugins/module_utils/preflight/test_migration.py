@@ -126,7 +126,7 @@ def test_what_the_plan_gets_to_know(tmp_path):
     assert known["zookeeper"] == "z:2181/kafka" and known["line"] == "3.9"
     places = {each["host"]: (each["place"], each["metadata_dir"]) for each in known["nodes"]}
     assert places["controller-1"] == ("controller-1.example.com:9093", "/srv/controller")
-    assert result["storage"][CLUSTER]["unformatted"] == ["controller-3"], "brokers never are"
+    assert result["storage"][CLUSTER]["unformatted"] == ["controller-3"]
     assert result["storage"][CLUSTER]["cluster_id"] == ID
     assert (
         not result["storage"][CLUSTER]["joins"]
@@ -444,6 +444,152 @@ def test_controllers_that_are_deleted_have_no_other_id_without_one_in_the_invent
     silent = {"controller-2": {"facts": None, "unreachable": "no route"}}
     found = errors(judged(tmp_path, document, facts=now, raw=silent))
     assert "quorum.changed" not in found and found["host.unreachable"] == ["controller-2"]
+
+
+EMPTY = {"kafka/log_dirs/0/meta": None, "kafka/log_dirs/0/partitions": 0}
+# As a host is that has nothing of a broker.
+NEW = {**EMPTY, "kafka/current": None, "kafka/answered": None, "kafka/release": None}
+
+
+def numbered():
+    """The inventory with the ids that nothing on a new host tells."""
+    hosts = {name: {"kafka_broker_id": number} for number, name in enumerate(BROKERS, 1)}
+    return inventory({"all": {"children": {"kafka": {"hosts": hosts}}}})
+
+
+def answering(*brokers):
+    """What the cluster says of itself: these brokers are registered, and all three hold replicas."""
+    there = {each: ((f"kafka-{each}.example.com", 9092),) for each in brokers}
+    return {"cluster_id": ID, "brokers": there, "replicas": frozenset((1, 2, 3))}
+
+
+def without_broker(now, lost):
+    """Facts and raw members where kafka-3 has lost something: its disks, its host, or what is on the system's disk."""
+    raw = {}
+    now = {name: dict(each) for name, each in now.items()}
+    if lost == "disks":
+        now["kafka-3"].update(EMPTY)
+    elif lost == "host":
+        now["kafka-3"] = {**now["kafka-3"], **NEW}
+    elif lost == "system":
+        now["kafka-3"].update({"kafka/current": None, "kafka/release": None})
+    else:
+        raw = {"kafka-3": {"facts": None, "unreachable": "no route to host"}}
+    return {"facts": now, "raw": raw, "snapshot": answering(1, 2)}
+
+
+LOST = ("disks", "host", "system")
+PHASES = (
+    "zookeeper zookeeper zookeeper",
+    "migration migration migration",
+    "kraft migration migration",
+    "migration migration kraft",
+    "kraft kraft kraft",
+)
+
+
+@pytest.mark.parametrize("lost", [*LOST, "silent"])
+@pytest.mark.parametrize("phases", PHASES)
+def test_a_broker_that_is_lost_on_the_way_is_told_to_be_replaced(tmp_path, phases, lost):
+    """There and back; what is said of it holds, and its remedy is one that is not refused in turn."""
+    now = without_broker(facts(phases, "migration migration migration"), lost)
+    verdict = judged(tmp_path, numbered(), **now)
+    found = errors(verdict)
+    if lost == "silent":
+        assert found == {"host.unreachable": ["kafka-3"]}
+        limited = {"kafka-3": {**now["raw"]["kafka-3"], "in_play": False}}
+        verdict = judged(tmp_path, numbered(), **{**now, "raw": limited})
+        assert errors(verdict) == {"migration.limited": ["kafka-3"]}
+        assert "an empty one takes its name and address" in verdict.errors[0].remedy
+        return
+    assert found and all(hosts == ["kafka-3"] for hosts in found.values()), found
+    assert all("playbooks/replace_broker.yml" in each.remedy for each in verdict.errors), found
+    if lost == "disks" and phases.split()[-1] != "kraft":
+        assert set(found) == {"directories.emptied"}
+
+
+@pytest.mark.parametrize("lost", LOST)
+@pytest.mark.parametrize(
+    ("phases", "own"),
+    [
+        *((each, None) for each in PHASES),
+        ("kraft kraft migration", None),
+        # the others have their turn still before them
+        ("kraft zookeeper migration", None),
+    ],
+)
+def test_a_broker_that_is_lost_on_the_way_is_replaced_where_it_was(tmp_path, phases, own, lost):
+    """By its own configuration, else as far as the last of the others; in KRaft its directories are formatted."""
+    now = without_broker(facts(phases, "migration migration migration"), lost)
+    asked = {"migrates": False, "purpose": "keep", "replaced": 3}
+    verdict = judged(tmp_path, numbered(), **asked, **now)
+    assert errors(verdict) == {}
+    first, second, third = phases.split()
+    order = ("zookeeper", "migration", "kraft")
+    wanted = third if lost == "disks" else min((first, second), key=order.index)
+    known = verdict.result["migration"][CLUSTER]
+    assert known["keeps"] == {
+        **dict(zip(BROKERS, (first, second, wanted))),
+        **dict.fromkeys(CONTROLLERS, "migration"),
+    }
+    storage = verdict.result["storage"][CLUSTER]
+    assert storage["unformatted"] == ([] if lost == "system" else ["kafka-3"])
+    assert (storage["cluster_id"], storage["joins"]) == (ID, False)
+    assert verdict.result["quorums"]["kafka-3"]["static"]
+
+
+def test_a_step_says_itself_how_far_a_node_is_to_be(tmp_path):
+    now = facts("migration migration migration", "migration migration migration")
+    assert judged(tmp_path, facts=now).result["migration"][CLUSTER]["keeps"] == {}
+
+
+def test_the_only_broker_is_as_far_as_its_controllers(tmp_path):
+    document = numbered()
+    for name in ("kafka-2", "kafka-3"):
+        del document["all"]["children"]["kafka"]["hosts"][name]
+    for controllers, wanted in (("migration " * 3, "migration"), ("kraft kraft migration", "kraft")):
+        now = {
+            name: each
+            for name, each in facts("kraft", controllers).items()
+            if name not in ("kafka-2", "kafka-3")
+        }
+        now["kafka-1"] = {**now["kafka-1"], **NEW}
+        asked = {"migrates": False, "purpose": "keep", "replaced": 1, "snapshot": None}
+        verdict = judged(tmp_path, document, facts=now, **asked)
+        assert verdict.result["migration"][CLUSTER]["keeps"]["kafka-1"] == wanted
+
+
+def test_what_is_no_broker_of_a_cluster_under_way_is_not_replaced(tmp_path):
+    """A controller is for the migration to judge; and an inventory of the other mode would leave the node behind."""
+    now = facts("kraft kraft kraft", "migration migration migration")
+    asked = {"migrates": False, "purpose": "keep", "facts": now}
+    for replaced in (3003, 77):
+        found = errors(judged(tmp_path, replaced=replaced, snapshot=answering(1, 2, 3), **asked))
+        assert "metadata.migrating" in found
+    back = inventory({"all": {"vars": {"kafka_metadata": "zookeeper"}}})
+    asked["facts"] = facts("migration migration migration")
+    found = errors(judged(tmp_path, back, replaced=3, snapshot=answering(1, 2), **asked))
+    assert "metadata.migrating" in found
+
+
+def test_another_broker_that_is_lost_is_not_hidden_by_a_format(tmp_path):
+    """It would look as one that has its disks."""
+    now = facts("kraft kraft kraft", "migration migration migration")
+    for name in ("kafka-2", "kafka-3"):
+        now[name] = {**now[name], **EMPTY}
+    asked = {"migrates": False, "purpose": "keep", "replaced": 3, "snapshot": answering(1)}
+    verdict = judged(tmp_path, numbered(), facts=now, **asked)
+    assert verdict.result["storage"][CLUSTER]["unformatted"] == ["kafka-3"]
+    assert errors(verdict)["quorum.unformatted"] == ["kafka-2"]
+
+
+def test_a_broker_that_was_never_there_after_the_last_step(tmp_path):
+    now = facts("kraft kraft", "kraft kraft kraft")
+    (found,) = [
+        each for each in judged(tmp_path, facts=now).errors if each.check == "migration.not_installed"
+    ]
+    assert found.subjects == ("kafka-3",)
+    assert found.remedy.startswith("take the ZooKeeper servers out of the inventory, then let it")
 
 
 @pytest.mark.parametrize(("running", "quorate"), [((1, 2), True), ((2,), False), ((), False)])
