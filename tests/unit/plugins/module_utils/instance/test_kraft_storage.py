@@ -100,6 +100,16 @@ def test_what_was_formatted_for_somebody_else_is_refused(tmp_path, text):
         unformatted(node, metas(node.log_dirs))
 
 
+def test_a_directory_beside_those_of_a_broker_that_comes_from_zookeeper(tmp_path):
+    """There the id has another name; a disk that was added on the way is formatted before the broker leaves ZooKeeper."""
+    from_zookeeper = OWN.replace("version=1", "version=0").replace("node.id=1", "broker.id=1")
+    node = node_with(tmp_path, a=from_zookeeper, b="")
+    assert unformatted(node, metas(node.log_dirs)) == [node.log_dirs[1]]
+    node = node_with(tmp_path, c=from_zookeeper.replace("broker.id=1", "broker.id=2"), d="")
+    with pytest.raises(ProblemError, match=r"\[storage.unlike\] .*/c: "):
+        unformatted(node, metas(node.log_dirs))
+
+
 def test_no_id_is_taken_for_an_option():
     words = command(Node("-id", 1, ["/d"], "1@a:1:x"), "/java", "/release", "/conf", some=True)
     assert "--cluster-id=-id" in words and words[-1] == "--ignore-formatted"

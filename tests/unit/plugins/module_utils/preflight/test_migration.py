@@ -583,6 +583,41 @@ def test_another_broker_that_is_lost_is_not_hidden_by_a_format(tmp_path):
     assert errors(verdict)["quorum.unformatted"] == ["kafka-2"]
 
 
+DISKS = {"kafka": {"vars": {"kafka_log_dirs": ["/srv/a", "/srv/b"]}}}
+
+
+def on_disks(now, had, **more):
+    """The same, with brokers that have their records in these directories, the metadata in the first."""
+    return {
+        name: (
+            {**each, "kafka/current": {**each["kafka/current"], "log.dirs": had}, **more}
+            if name in BROKERS
+            else each
+        )
+        for name, each in now.items()
+    }
+
+
+def test_a_disk_that_was_added_on_the_way_is_formatted(tmp_path):
+    """Before its broker leaves ZooKeeper, where nobody formats anything: else it would not start as one of KRaft."""
+    now = facts("migration migration kraft", "migration migration migration")
+    now = on_disks(now, "/srv/a", **{"kafka/log_dirs/1/meta": None})
+    verdict = judged(tmp_path, inventory({"all": {"children": DISKS}}), facts=now)
+    assert errors(verdict) == {}
+    assert verdict.result["storage"][CLUSTER]["unformatted"] == BROKERS
+
+
+def test_the_metadata_stay_in_the_first_directory_on_the_way(tmp_path):
+    """A broker that knows the controllers has them there, and KRaft starts nowhere with them in another one."""
+    document = inventory({"all": {"children": DISKS}})
+    both = {"kafka/log_dirs/1/meta": {"version": "0", "cluster.id": ID}}
+    now = facts("migration zookeeper kraft", "migration migration migration")
+    found = errors(judged(tmp_path, document, facts=on_disks(now, "/srv/b,/srv/a", **both)))
+    assert found["directories.metadata"] == ["kafka-1", "kafka-3"]
+    found = errors(judged(tmp_path, document, facts=on_disks(now, "/srv/a,/srv/b", **both)))
+    assert "directories.metadata" not in found
+
+
 def test_a_broker_that_was_never_there_after_the_last_step(tmp_path):
     now = facts("kraft kraft", "kraft kraft kraft")
     (found,) = [
