@@ -208,14 +208,19 @@ def _jaas_user(name: str) -> str:
     return option if re.fullmatch(r"[A-Za-z0-9_.-]+", option) else _jaas(option)
 
 
+def inner_mechanism(sasl: Mapping[str, Any]) -> str:
+    """The mechanism by which a node with this `kafka_sasl` logs in at brokers; "" where it names none."""
+    mechanisms = [str(item) for item in sasl.get("mechanisms") or []]
+    return str(sasl.get("inter_broker_mechanism") or (mechanisms[0] if mechanisms else ""))
+
+
 def _sasl_properties(
     listeners: Sequence[Mapping[str, Any]], sasl: Mapping[str, Any]
 ) -> Dict[str, Any]:
     mechanisms = [str(item) for item in sasl.get("mechanisms") or []]
-    inter_broker = sasl.get("inter_broker_mechanism") or (mechanisms[0] if mechanisms else "")
     properties = {
         "sasl.enabled.mechanisms": ",".join(mechanisms),
-        "sasl.mechanism.inter.broker.protocol": inter_broker,
+        "sasl.mechanism.inter.broker.protocol": inner_mechanism(sasl),
     }
     user = sasl.get("inter_broker_user") or ""
     password = sasl.get("inter_broker_password") or ""

@@ -9,6 +9,11 @@ from __future__ import annotations
 from typing import Any, Dict, FrozenSet, Iterable, Iterator, List, Mapping, Optional, Set, Tuple
 
 from ansible_collections.kafkaops.cluster.plugins.module_utils.addresses import endpoint
+from ansible_collections.kafkaops.cluster.plugins.module_utils.configuration.migration import (
+    IN_KRAFT,
+    IN_ZOOKEEPER,
+    MIGRATING,
+)
 from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.findings import found
 from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.ids import (
     Claim,
@@ -26,6 +31,7 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.world i
     World,
     data_of,
     ensemble_state,
+    phase_in_force,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.problem import WARNING, Problem
 from ansible_collections.kafkaops.cluster.plugins.module_utils.units import whole_number
@@ -398,7 +404,10 @@ def _cluster_ids(cluster: Cluster) -> Iterator[Problem]:
         expected = max(sorted(on_disk), key=lambda value: len(on_disk[value]))
         source = "that of most disks"
     # Also where brokers still answer: they know their old ensemble, and not the inventory's.
-    empty = ensemble_state(cluster)["state"] == "new"
+    # Who is in KRaft needs no ensemble: after a migration its servers may be there still, without their data.
+    phases = {phase_in_force(each) for each in cluster.brokers}
+    needed = bool(phases & {IN_ZOOKEEPER, MIGRATING}) or IN_KRAFT not in phases
+    empty = needed and ensemble_state(cluster)["state"] == "new"
     for value, places in sorted(on_disk.items()):
         if not empty and (expected is None or value == expected):
             continue

@@ -30,7 +30,7 @@ def check_metadata(world: World) -> Iterator[Problem]:
         under_way = [each.name for each in cluster.under_way]
         settled = not (under_way or world.migrates)
         if settled:
-            yield from _mode_in_force(cluster)
+            yield from _mode_in_force(world, cluster)
         elif not (world.migrates or _is_replaced(cluster)):
             yield from _migrating(world, cluster, under_way)
         if not cluster.kraft:
@@ -41,7 +41,7 @@ def check_metadata(world: World) -> Iterator[Problem]:
             yield from _zookeeper_servers(world, cluster)
 
 
-def _mode_in_force(cluster: Cluster) -> Iterator[Problem]:
+def _mode_in_force(world: World, cluster: Cluster) -> Iterator[Problem]:
     """A broker whose configuration in force, or whose disk, is of the other mode."""
     for member in cluster.nodes:
         current = member.product_facts("kafka").get("current") or {}
@@ -54,6 +54,7 @@ def _mode_in_force(cluster: Cluster) -> Iterator[Problem]:
             if not here and version == OF_ZOOKEEPER_MODE:
                 here = "zookeeper"
         if here and here != ("kraft" if member.kraft else "zookeeper"):
+            prepared = here == "zookeeper" and member.kraft
             yield found(
                 "metadata.changed",
                 member.name,
@@ -61,11 +62,9 @@ def _mode_in_force(cluster: Cluster) -> Iterator[Problem]:
                 member.text("kafka_metadata"),
                 f"what is installed on the host is of {_called(here)} mode",
                 f"set kafka_metadata: {here}"
-                + (
-                    f"; or take the cluster to KRaft with {MIGRATE}"
-                    if here == "zookeeper" and member.kraft
-                    else ""
-                ),
+                + (f"; or take the cluster to KRaft with {MIGRATE}" if prepared else ""),
+                # The inventory may be made ready before the first step, and what was in effect starts without it.
+                level=WARNING if prepared and world.purpose == START else "",
             )
 
 

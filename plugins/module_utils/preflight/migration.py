@@ -19,6 +19,7 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.migration.p
 from ansible_collections.kafkaops.cluster.plugins.module_utils.configuration import protocol
 from ansible_collections.kafkaops.cluster.plugins.module_utils.configuration.kafka import (
     STATIC_VOTERS,
+    inner_mechanism,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.configuration.migration import (
     IN_KRAFT,
@@ -72,6 +73,7 @@ def check_migration(world: World) -> Iterator[Problem]:
         yield from _installed(cluster)
         yield from _versions(cluster)
         yield from _closed_zookeeper(cluster)
+        yield from _other_login(cluster)
 
 
 def _of(check: str, members: List[Member], reason: str, remedy: str = "") -> Problem:
@@ -178,6 +180,40 @@ def _closed_zookeeper(cluster: Cluster) -> Iterator[Problem]:
     if closed:
         reason = "it logs in to ZooKeeper, or speaks TLS to it, and such a migration was not tried"
         yield _of("migration.secured", closed, reason)
+
+
+def _other_login(cluster: Cluster) -> Iterator[Problem]:
+    """Controllers that log in at brokers in another way than these do among themselves.
+
+    They take the metadata over and write them to ZooKeeper all the same, and no broker there hears of a leader any more.
+    """
+    inner = next((each.inter_broker_listener for each in cluster.brokers), None)
+    if inner is None or not inner.protocol.startswith("SASL"):
+        return
+    among = inner_mechanism(cluster.brokers[0].mapping("kafka_sasl"))
+    for member in cluster.controllers_apart:
+        sasl = member.mapping("kafka_sasl")
+        own = inner_mechanism(sasl)
+        if own and among and own != among:
+            chosen = bool(sasl.get("inter_broker_mechanism"))
+            yield found(
+                "settings.not_uniform",
+                member.name,
+                f"kafka_sasl.{'inter_broker_mechanism' if chosen else 'mechanisms'}",
+                own,
+                "while the brokers have their metadata in ZooKeeper, a controller logs in at them as they do among"
+                f" themselves, and they do by {among}: none of them would hear of it",
+                "set kafka_sasl once for controllers and brokers",
+            )
+        elif not own:
+            yield found(
+                "listeners.security",
+                member.name,
+                "kafka_sasl.mechanisms",
+                [],
+                f"while the brokers have their metadata in ZooKeeper, a controller logs in at them by {among}",
+                "set kafka_sasl once for controllers and brokers",
+            )
 
 
 def _logs_in(member: Member) -> bool:

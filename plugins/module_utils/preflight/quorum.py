@@ -67,6 +67,7 @@ DYNAMIC_SINCE = (4, 1)
 # With it a controller asks for a vote whenever it has none.
 AUTO_JOIN = "controller.quorum.auto.join.enable"
 UNSET = "(not set)"
+WITHOUT_ACLS = "allow.everyone.if.no.acl.found"
 
 
 def check_quorum(world: World) -> Iterator[Problem]:
@@ -89,6 +90,7 @@ def check_quorum(world: World) -> Iterator[Problem]:
         yield from _voters_that_answer(cluster, world.replaced)
         yield from _other_directories(cluster, world.replaced)
         yield from _settings_of_controllers(cluster, world.versions)
+        yield from _open_without_acls(cluster)
     yield from _too_few_forks(world)
 
 
@@ -505,6 +507,30 @@ def _settings_of_controllers(cluster: Cluster, versions: Versions) -> Iterator[P
                 remedy = f"set {key} in kafka_config of {whose}, too"
             if told and others:
                 yield found("quorum.settings", member.name, variable, own, reason, remedy)
+
+
+def _open_without_acls(cluster: Cluster) -> Iterator[Problem]:
+    """What the authorizer does where there is no ACL: it is asked at brokers for some requests, at controllers for others."""
+    nodes = [each for each in cluster.nodes if each.get("kafka_authorizer") is True]
+    brokers = len(cluster.staying_brokers)
+    # Of this collection's configuration; Kafka's own default is the same.
+    had = {
+        each.name: str(effective_properties(each, brokers).get(WITHOUT_ACLS, "false")).strip().lower()
+        for each in nodes
+    }
+    for member in nodes:
+        variable, own = variable_of(member, WITHOUT_ACLS), had[member.name]
+        others = [each.name for each in nodes if had[each.name] != own]
+        if variable != WITHOUT_ACLS and others:
+            yield found(
+                "quorum.settings",
+                member.name,
+                variable,
+                own,
+                f"it is not so on {', '.join(others)}; brokers decide by it who reads and writes, and controllers who"
+                " makes topics, ACLs and settings",
+                f"set {WITHOUT_ACLS} in kafka_config of brokers and controllers alike",
+            )
 
 
 def _decided(own: Mapping[str, str], defaults: Mapping[str, Any]) -> Dict[str, str]:

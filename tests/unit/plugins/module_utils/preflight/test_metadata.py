@@ -512,6 +512,16 @@ def of_controllers(**values):
 
 WRONG_SECURED = {
     "all is well": ({}, {}),
+    "an authorizer that lets everybody in at the brokers alone": (
+        {
+            "all": {
+                "children": {
+                    "kafka": {"vars": {"kafka_config": {"allow.everyone.if.no.acl.found": True}}}
+                }
+            }
+        },
+        {"quorum.settings": NODES},
+    ),
     "controllers without a login": (of_controllers(kafka_sasl={}), {"listeners.security": APART}),
     "another login at the controllers": (
         of_controllers(kafka_sasl={**LOGIN, "inter_broker_user": "other"}),

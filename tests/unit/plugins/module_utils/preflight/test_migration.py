@@ -373,12 +373,23 @@ def test_before_and_after_it_the_mode_has_to_be_that_of_the_hosts(tmp_path):
     assert errors(before)["metadata.changed"] == BROKERS
     (finding,) = [each for each in before.errors if each.check == "metadata.changed"]
     assert "playbooks/migrate_to_kraft.yml" in finding.remedy
+    # a power cut after the inventory was made ready, and before the first step
+    started = judged(tmp_path, migrates=False, purpose="start")
+    assert errors(started) == {} and "metadata.changed" in told(started)
+    needing = started.result["groups"]
+    assert all("kafkaops_in_zookeeper" in needing[name] for name in BROKERS)
     done = facts("kraft kraft kraft", "kraft kraft kraft")
     after = judged(tmp_path, migrates=False, facts=done)
     assert set(errors(after)) == {"metadata.mixed"}
     # between the last step and the removal of ZooKeeper everything may have been down
     started = judged(tmp_path, migrates=False, facts=done, purpose="start")
     assert errors(started) == {} and "metadata.mixed" in told(started)
+    # of a server that serves nobody any more the data may go
+    gone = {**done, **{f"zookeeper-{each}": {"zookeeper/data/has_data": False} for each in (1, 2, 3)}}
+    started = judged(tmp_path, migrates=False, facts=gone, purpose="start")
+    assert errors(started) == {}
+    lost = {**gone, "kafka-3": broker(3, "migration")}
+    assert "identity.foreign_cluster" in errors(judged(tmp_path, facts=lost))
     document = inventory()
     del document["all"]["children"]["zookeeper"]
     assert errors(judged(tmp_path, document, migrates=False, facts=done)) == {}
@@ -581,6 +592,57 @@ def test_another_broker_that_is_lost_is_not_hidden_by_a_format(tmp_path):
     verdict = judged(tmp_path, numbered(), facts=now, **asked)
     assert verdict.result["storage"][CLUSTER]["unformatted"] == ["kafka-3"]
     assert errors(verdict)["quorum.unformatted"] == ["kafka-2"]
+
+
+LOGIN = {"mechanisms": ["SCRAM-SHA-512"], "inter_broker_user": "kafka", "inter_broker_password": "x"}
+INNER = {"name": "SECURE", "port": 9192, "protocol": "SASL_PLAINTEXT", "bind": "192.0.2.1"}
+
+
+@pytest.mark.parametrize(
+    ("brokers", "controllers", "check"),
+    [
+        ({}, {}, None),
+        ({}, {"mechanisms": ["PLAIN"]}, "settings.not_uniform"),
+        ({"mechanisms": ["SCRAM-SHA-512", "PLAIN"]}, {"mechanisms": ["SCRAM-SHA-512"]}, None),
+        (
+            {"mechanisms": ["SCRAM-SHA-512", "PLAIN"], "inter_broker_mechanism": "PLAIN"},
+            {"mechanisms": ["SCRAM-SHA-512", "PLAIN"]},
+            "settings.not_uniform",
+        ),
+        ({}, {"mechanisms": []}, "listeners.security"),
+    ],
+)
+def test_controllers_log_in_at_brokers_as_these_do_among_themselves(
+    tmp_path, brokers, controllers, check
+):
+    """Else they take the metadata over and say so in ZooKeeper, and no broker hears of a leader any more."""
+    document = inventory(
+        {
+            "all": {
+                "vars": {
+                    "kafka_inter_broker_listener": "SECURE",
+                    "kafka_listeners": [{**INNER, "advertised": "{{ ansible_host }}"}],
+                    "kafka_client_security": {
+                        "security_protocol": "SASL_PLAINTEXT",
+                        "sasl_mechanism": "SCRAM-SHA-512",
+                        "sasl_username": "kafka",
+                        "sasl_password": "x",
+                    },
+                },
+                "children": {
+                    "kafka": {"vars": {"kafka_sasl": {**LOGIN, **brokers}}},
+                    "controllers": {"vars": {"kafka_sasl": {**LOGIN, **controllers}}},
+                },
+            }
+        }
+    )
+    verdict = judged(tmp_path, document)
+    found = {
+        each.check: set(each.subjects)
+        for each in verdict.errors
+        if each.setting.startswith("kafka_sasl")
+    }
+    assert found == ({check: set(CONTROLLERS)} if check else {})
 
 
 DISKS = {"kafka": {"vars": {"kafka_log_dirs": ["/srv/a", "/srv/b"]}}}
