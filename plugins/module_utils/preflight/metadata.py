@@ -8,6 +8,9 @@ from __future__ import annotations
 
 from typing import Iterator, List
 
+from ansible_collections.kafkaops.cluster.plugins.module_utils.configuration.migration import (
+    IN_KRAFT,
+)
 from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.findings import found
 from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.identity import identities
 from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.world import (
@@ -16,6 +19,7 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.world i
     START,
     Cluster,
     World,
+    phase_in_force,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.problem import WARNING, Problem
 
@@ -69,12 +73,16 @@ def _mode_in_force(world: World, cluster: Cluster) -> Iterator[Problem]:
 
 
 def _is_replaced(cluster: Cluster) -> bool:
-    """Whether the run starts a broker of a cluster that is under way, as far as the others are: nothing else brings back
-    one that has lost its disks. An empty controller is for the migration to judge."""
+    """Whether the run starts a node of a cluster that is under way, as far as the others are: nothing else brings back
+    one that has lost its disks.
+
+    A controller once all brokers are in KRaft: before, nobody tells whether the other controllers keep up, and the
+    migration judges whether one may be empty.
+    """
     ids, _servers = identities(cluster)
-    return cluster.is_staged_by_phase and any(
-        ids[each.name] == cluster.replaced for each in cluster.brokers if not each.is_controller
-    )
+    told = all(phase_in_force(each) == IN_KRAFT for each in cluster.brokers)
+    nodes = cluster.nodes if told else cluster.brokers
+    return cluster.is_staged_by_phase and cluster.replaced in [ids[each.name] for each in nodes]
 
 
 def _migrating(world: World, cluster: Cluster, hosts: List[str]) -> Iterator[Problem]:

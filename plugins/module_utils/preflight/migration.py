@@ -289,7 +289,15 @@ def told(cluster: Cluster) -> Dict[str, Any]:
                 "running": each.running,
                 "formatted": each.formatted,
                 "metadata_dir": (members[each.host].log_dirs or ("",))[0],
-                "place": "" if each.is_broker else _place_of(members[each.host]),
+                # Asked on its own host, as its own start is: the address of others may lead elsewhere from there.
+                "place": (
+                    ""
+                    if each.is_broker
+                    else endpoint(
+                        members[each.host].text("kafka_controller_bind") or "127.0.0.1",
+                        members[each.host].get("kafka_controller_port"),
+                    )
+                ),
             }
             for each in nodes_of(cluster)
         ],
@@ -314,15 +322,19 @@ def told(cluster: Cluster) -> Dict[str, Any]:
 
 
 def _kept_phases(cluster: Cluster) -> Dict[str, str]:
-    """host -> how far it is, and stays, where a broker is replaced. Who has no configuration is as far as the last one."""
+    """host -> how far it is, and stays, where a node is replaced. Who has no configuration is as far as the last one.
+
+    A controller that is replaced gets no ZooKeeper any more where another one has left it.
+    """
+    ids, _servers = identities(cluster)
     phases = {each.name: phase_in_force(each) for each in cluster.nodes}
     least = [each for each in PHASES if each in (phases[one.name] for one in cluster.brokers)]
     ended = any(phases[each.name] == IN_KRAFT for each in cluster.controllers_apart)
     of_brokers = (least or [IN_KRAFT if ended else MIGRATING])[0]
     lacking = {
-        each.name: of_brokers if each.is_broker else MIGRATING
+        each.name: of_brokers if each.is_broker else IN_KRAFT if ended else MIGRATING
         for each in cluster.nodes
-        if not phases[each.name]
+        if not phases[each.name] or (ids[each.name] == cluster.replaced and not each.is_broker)
     }
     return {**phases, **lacking}
 

@@ -16,7 +16,7 @@ import pytest
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.rolling.ensemble import (
     ensemble_plan,
 )
-from tests.support.role_variables import FACTS, refusal
+from tests.support.role_variables import FACTS, evaluated, refusal
 
 ROOT = Path(__file__).resolve().parents[3]
 PREFLIGHT = FACTS["kafkaops_preflight"]
@@ -243,6 +243,36 @@ def test_a_node_that_a_step_has_left_behind_is_named(staged, said):
         if said
         else ""
     )
+
+
+@pytest.mark.parametrize(
+    ("running", "returning", "heirs"),
+    [
+        ([True, False], [], ["b-1"]),
+        ([False, False], ["b-2"], ["b-2"]),
+        # all are down, and the next step starts them: nobody is waited for
+        ([False, False], [], []),
+    ],
+)
+def test_a_broker_becomes_the_controller_where_one_runs(running, returning, heirs):
+    nodes = [
+        {"host": f"b-{number}", "is_broker": True, "running": each}
+        for number, each in enumerate(running, 1)
+    ]
+    nodes.append({"host": "c-1", "is_broker": False, "running": True})
+    given = {
+        "kafka_cluster_name": "kafka",
+        "kafka_wait_timeout_seconds": 300,
+        "kafkaops_preflight": {**PREFLIGHT, "migration": {"kafka": {"nodes": nodes}}},
+        "kafka_migration": {"steps": {"return": returning, "release": []} if returning else {}},
+    }
+    assert evaluated("kafka", "__kafka_heirs", given) == heirs
+    seen = ({}, "it does not answer"), ({"znodes": {"controller": None}}, "it has none")
+    for znodes, said in (*seen, ({"znodes": {"controller": 3001}}, "it has node 3001")):
+        more = {**given, "__kafka_znodes": znodes}
+        told = refusal("kafka", "migration_release.yml", "Say that there is none", more)
+        assert told.startswith("[migration.not_reached] kafka: waited 300 s for a broker"), told
+        assert f"{said}. Remedy: " in told and "run the playbook again" in told
 
 
 @pytest.mark.parametrize("duration", ["10", "ten minutes", "0s", "1.5h", "-5m", "10m "])

@@ -21,6 +21,8 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.problem import Pr
 
 # States of the migration that a controller has in its metadata log.
 DUAL_WRITE, FINAL = "MIGRATION", "POST_MIGRATION"
+# The same of a cluster that never was in ZooKeeper.
+NEVER = "NONE"
 # What a run is to do: up to the last step that can still be thought over, to the end, or back.
 FORWARD, FINISH, BACK, REMOVE = "", "finish", "back", "remove_zookeeper"
 WISHES = (FORWARD, FINISH, BACK, REMOVE)
@@ -208,10 +210,22 @@ def _lacking(situation: Situation) -> List[Problem]:
 
 def plan(situation: Situation, wish: str = FORWARD, until: str = NO_END) -> MigrationPlan:
     """What a run with this wish, one of WISHES, does; `until`, one of ENDS, is for FORWARD alone."""
+    if _began_in_kraft(situation):
+        after = (
+            f"Cluster {situation.cluster} began in KRaft mode: there is nothing to migrate. Leave it out with --limit.",
+        )
+        return MigrationPlan(after=after)
     if wish == FORWARD:
         planned = _forward(situation)
         return _ended(situation, planned) if until == DUAL_WRITE_END else planned
     return {FINISH: _finish, BACK: _back, REMOVE: _remove}[wish](situation)
+
+
+def _began_in_kraft(situation: Situation) -> bool:
+    """Whether no node has ever had anything to do with ZooKeeper."""
+    return all(each.phase in ("", IN_KRAFT) for each in situation.nodes) and any(
+        each.state == NEVER for each in situation.controllers
+    )
 
 
 def _ended(situation: Situation, planned: MigrationPlan) -> MigrationPlan:
@@ -239,23 +253,47 @@ def _final(situation: Situation) -> Tuple[Node, ...]:
 
 
 def _bare(situation: Situation) -> List[Node]:
-    """The controllers that nobody has started yet, or whose disk was lost: /etc outlives it."""
-    return [each for each in situation.controllers if not (each.phase and each.formatted)]
+    """The controllers that nobody has started yet, or whose disk was lost: /etc outlives it.
+
+    One that has its metadata and no configuration has lost the system's disk. It may vote, unless a deletion of the
+    controllers was cut off, before which all of them stop.
+    """
+    at_work = [
+        each
+        for each in situation.controllers
+        if each.phase and each.running and each.state in (DUAL_WRITE, FINAL)
+    ]
+    goes_on = 2 * len(at_work) > len(situation.controllers)
+    return [
+        each
+        for each in situation.controllers
+        if not each.formatted or not (each.phase or (each.state and goes_on))
+    ]
 
 
 def _lost(situation: Situation, bare: Sequence[Node]) -> Problem:
-    return _problem(
-        "migration.lost_controller",
-        bare,
+    final = _final(situation)
+    numbers = " or ".join(str(each.id) for each in bare)
+    replaces = f"playbooks/replace_broker.yml -e broker={numbers}, then run this again"
+    kept = [each for each in bare if each.formatted and each.state]
+    reason = (
         "it has nothing on its disk, and controllers of KRaft have the metadata already: empty it would vote"
-        " for a past that it does not know",
-        (
-            f"go back with {_BACK}, then begin anew; or bring its disk back"
-            if not _final(situation)
-            else "bring its disk back; where the migration has ended, take ZooKeeper out of the inventory"
-            " and replace the controller with playbooks/replace_broker.yml"
-        ),
+        " for a past that it does not know"
     )
+    if kept == list(bare):
+        reason = (
+            "its metadata are there and its configuration is not, and too few of the others are at work to tell whether"
+            " somebody has begun to delete them"
+        )
+        remedy = f"start the others with playbooks/start.yml, then run this again; or go back with {_BACK}"
+    elif any(each.phase != IN_KRAFT for each in situation.brokers):
+        remedy = f"go back with {_BACK}, then begin anew; or bring its disk back"
+    elif all(each.phase == IN_KRAFT for each in situation.controllers if each.phase):
+        remedy = f"bring its disk back; or take ZooKeeper out of the inventory, and run {replaces}"
+    else:
+        remedy = f"bring its disk back; or run {replaces}"
+        remedy += "" if final else f"; or go back with {_BACK}, then begin anew"
+    return _problem("migration.lost_controller", bare, reason, remedy)
 
 
 def _forward(situation: Situation) -> MigrationPlan:
@@ -323,7 +361,7 @@ def _forward(situation: Situation) -> MigrationPlan:
         return MigrationPlan(refusals=tuple(refusals))
     down = [each for each in situation.controllers if not each.running]
     # Where the migration has ended nobody gets its ZooKeeper back.
-    ended = [each for each in down if each.phase == IN_KRAFT and each.state == FINAL]
+    ended = [each for each in down if each.phase in ("", IN_KRAFT) and each.state == FINAL]
     down = [each for each in down if each not in ended]
     enter = [each for each in behind if each.phase != MIGRATING or not each.running]
     steps = [Step(CONTROLLERS, _names(down))] if down else []

@@ -125,7 +125,11 @@ def test_what_the_plan_gets_to_know(tmp_path):
     }
     assert known["zookeeper"] == "z:2181/kafka" and known["line"] == "3.9"
     places = {each["host"]: (each["place"], each["metadata_dir"]) for each in known["nodes"]}
-    assert places["controller-1"] == ("controller-1.example.com:9093", "/srv/controller")
+    # each is asked on its own host, where the address of others may lead elsewhere
+    assert places["controller-1"] == ("192.0.2.1:9093", "/srv/controller")
+    anywhere = inventory({"all": {"vars": {"kafka_controller_bind": ""}}})
+    nodes = judged(tmp_path, anywhere, facts=now).result["migration"][CLUSTER]["nodes"]
+    assert {each["place"] for each in nodes} == {"", "127.0.0.1:9093"}
     assert result["storage"][CLUSTER]["unformatted"] == ["controller-3"]
     assert result["storage"][CLUSTER]["cluster_id"] == ID
     assert (
@@ -571,8 +575,9 @@ def test_the_only_broker_is_as_far_as_its_controllers(tmp_path):
 
 
 def test_what_is_no_broker_of_a_cluster_under_way_is_not_replaced(tmp_path):
-    """A controller is for the migration to judge; and an inventory of the other mode would leave the node behind."""
-    now = facts("kraft kraft kraft", "migration migration migration")
+    """A controller is for the migration to judge, as long as no broker tells who of the others keeps up; and an
+    inventory of the other mode would leave the node behind."""
+    now = facts("kraft kraft migration", "migration migration migration")
     asked = {"migrates": False, "purpose": "keep", "facts": now}
     for replaced in (3003, 77):
         found = errors(judged(tmp_path, replaced=replaced, snapshot=answering(1, 2, 3), **asked))
@@ -581,6 +586,34 @@ def test_what_is_no_broker_of_a_cluster_under_way_is_not_replaced(tmp_path):
     asked["facts"] = facts("migration migration migration")
     found = errors(judged(tmp_path, back, replaced=3, snapshot=answering(1, 2), **asked))
     assert "metadata.migrating" in found
+
+
+@pytest.mark.parametrize(
+    ("controllers", "wanted"),
+    [
+        ("migration migration migration", "migration"),
+        # none gets ZooKeeper back where another one has left it, whatever its file says
+        ("kraft migration migration", "kraft"),
+        ("kraft kraft migration", "kraft"),
+    ],
+)
+@pytest.mark.parametrize("host", [False, True])
+def test_a_controller_that_is_lost_is_replaced_once_all_brokers_are_in_kraft(
+    tmp_path, controllers, wanted, host
+):
+    """Before and after the last step has begun: an empty voter waits there until all others keep up."""
+    now = facts("kraft kraft kraft", controllers)
+    now["controller-3"].update(NEW if host else EMPTY)
+    asked = {"migrates": False, "purpose": "keep", "replaced": 3003, "facts": now}
+    snapshot = {**answering(1, 2, 3), "voters": frozenset((3001, 3002, 3003))}
+    verdict = judged(tmp_path, snapshot=snapshot, **asked)
+    if host and controllers.startswith("kraft kraft"):
+        # nobody is under way any more, and the plan says so
+        assert set(errors(verdict)) == {"metadata.mixed"}
+        return
+    assert errors(verdict) == {}
+    assert verdict.result["migration"][CLUSTER]["keeps"]["controller-3"] == wanted
+    assert verdict.result["storage"][CLUSTER]["unformatted"] == ["controller-3"]
 
 
 def test_another_broker_that_is_lost_is_not_hidden_by_a_format(tmp_path):

@@ -98,6 +98,15 @@ ALL, CTRL, SERVERS = ["b1", "b2", "b3"], ["c11", "c12", "c13"], ["z1", "z2", "z3
             situation(M, "migration/MIGRATION- " * 3, HELD),
             {"controllers": CTRL, "await": [], "kraft": ALL},
         ),
+        # its metadata are there, and the system's disk is a new one
+        (
+            situation(M, "migration/MIGRATION migration/MIGRATION /MIGRATION-", HELD),
+            {"controllers": ["c13"], "await": [], "kraft": ALL},
+        ),
+        (
+            situation(K, "kraft/POST_MIGRATION kraft/POST_MIGRATION /POST_MIGRATION-", HELD),
+            {"end": ["c13"]},
+        ),
         (situation(K, DUAL, HELD), {}),
         (situation(K, DUAL, None), {}),
         (situation("kraft kraft kraft-", DUAL, HELD), {"kraft": ["b3"]}),
@@ -283,6 +292,45 @@ def test_what_must_not_be_done_is_refused_with_its_hosts(wish, now, check, hosts
     assert [(each.check, ", ".join(each.subjects)) for each in planned.refusals] == [(check, hosts)]
 
 
+@pytest.mark.parametrize(
+    ("now", "remedy"),
+    [
+        (
+            situation(M, "migration/MIGRATION migration/MIGRATION migration!", HELD),
+            "go back with playbooks/migrate_back.yml, then begin anew; or bring its disk back",
+        ),
+        (
+            situation(K, "migration/MIGRATION migration/MIGRATION migration!", HELD),
+            "bring its disk back; or run playbooks/replace_broker.yml -e broker=13, then run this again;"
+            " or go back with playbooks/migrate_back.yml, then begin anew",
+        ),
+        # the last step has begun, and nobody goes back
+        (
+            situation(K, "kraft/MIGRATION migration/MIGRATION migration!", HELD),
+            "bring its disk back; or run playbooks/replace_broker.yml -e broker=13, then run this again",
+        ),
+        (
+            situation(K, "kraft/POST_MIGRATION kraft/POST_MIGRATION migration!", HELD),
+            "bring its disk back; or run playbooks/replace_broker.yml -e broker=13, then run this again",
+        ),
+        # nobody is under way any more, and ZooKeeper in the inventory is what is refused
+        (
+            situation(K, "kraft/POST_MIGRATION kraft/POST_MIGRATION .", HELD),
+            "bring its disk back; or take ZooKeeper out of the inventory, and run playbooks/replace_broker.yml"
+            " -e broker=13, then run this again",
+        ),
+        # a deletion that was cut off leaves the same behind
+        (
+            situation(M, "migration/MIGRATION- migration/MIGRATION- /MIGRATION-", HELD),
+            "start the others with playbooks/start.yml, then run this again; or go back with playbooks/migrate_back.yml",
+        ),
+    ],
+)
+def test_a_controller_that_is_lost_has_a_way_out_that_is_open(now, remedy):
+    (told,) = plan(now, FORWARD).refusals
+    assert (told.check, told.subjects, told.remedy) == ("migration.lost_controller", ("c13",), remedy)
+
+
 def reaching(now, *lasts):
     """The same, with controllers whose logs end there."""
     logs = dict(zip(CTRL, lasts))
@@ -392,6 +440,15 @@ def test_the_end_and_the_way_back(wish, now, steps):
     assert planned["refused"] == [] and planned["steps"] == steps
 
 
+@pytest.mark.parametrize("wish", [FORWARD, FINISH, BACK, REMOVE])
+def test_a_cluster_that_began_in_kraft_has_nothing_to_migrate(wish):
+    """It may stand in one inventory with one that migrates, and waits for no end of what never was."""
+    now = situation(K, "kraft/NONE kraft/NONE kraft/NONE-", None)
+    planned = plan(now, wish)
+    assert not planned.steps and not planned.refusals
+    assert "began in KRaft mode" in planned.after[0] and "--limit" in planned.after[0]
+
+
 @pytest.mark.parametrize(
     ("now", "reasons"),
     [
@@ -426,7 +483,7 @@ def test_dual_write_has_two_signs_and_each_controller_knows_it(now, reasons):
 
 
 words = st.sampled_from(["", "zookeeper", "migration", "kraft"])
-states = st.sampled_from(["", "PRE_MIGRATION", "MIGRATION", "POST_MIGRATION"])
+states = st.sampled_from(["", "NONE", "PRE_MIGRATION", "MIGRATION", "POST_MIGRATION"])
 znodes = st.one_of(
     st.none(),
     st.builds(
@@ -450,6 +507,7 @@ def anything(draw):
             draw(words.filter(lambda each: each != "zookeeper")),
             draw(st.booleans()),
             draw(states),
+            draw(st.booleans()),
         )
         for n in (11, 12, 13)
     ]
@@ -469,6 +527,13 @@ def test_whatever_is_found_no_step_leaves_a_broker_behind(now, wish):
         assert all(
             each.phase in ("migration", "kraft") or each.host in entering for each in now.brokers
         )
+    starting = {
+        each
+        for name in ("controllers", "end")
+        for each in to_dict(planned)["steps"].get(name, ())
+    }
+    if now.znodes and now.znodes.held and any(each.phase == "migration" for each in now.brokers):
+        assert all(each.formatted for each in now.controllers if each.host in starting)
     if "end" in names or "servers" in names:
         assert all(each.phase == "kraft" for each in now.brokers)
     if "release" in names:
