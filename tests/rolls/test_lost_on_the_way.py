@@ -86,7 +86,9 @@ def test_it_comes_back_to_zookeeper_with_the_others_and_goes_to_the_end(migrated
     """A broker that was replaced in KRaft mode has its metadata in ZooKeeper, too."""
     with Traffic(migrated, TOPIC) as traffic:
         migrated.play("migrate_back.yml")
-        assert phases(migrated) == dict.fromkeys(migrated.brokers, "zookeeper") | {"controller-1": ""}
+        assert phases(migrated) == dict.fromkeys(migrated.brokers, "zookeeper") | {
+            "controller-1": ""
+        }
         migrated.play("migrate_to_kraft.yml")
         migrated.play("migrate_to_kraft.yml", "-e", "migrate=finish")
         away = ("-e", "migrate=remove_zookeeper", "-e", f"confirm={migrated.name}")

@@ -23,6 +23,7 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.on_cont
 from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.running_cluster import (
     healthy_nodes,
     question,
+    remembers_the_dead,
     snapshot_of,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.world import (
@@ -73,7 +74,9 @@ def ask_clusters(
         if answer.get("failed"):
             entry["problem"] = first_line(answer.get("msg") or "no answer")
         else:
-            entry["snapshot"], entry["controller"] = snapshot_of(answer)
+            entry["snapshot"], entry["controller"] = snapshot_of(
+                answer, remembers_the_dead(cluster)
+            )
             if entry["in_sync"] is not None:
                 entry["in_sync"] = healthy_nodes(cluster, answer)
             # of what others have installed nobody knows that it runs

@@ -51,9 +51,7 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.problem import Pr
 TLS_KEYS, ACL_KEY = ("zookeeper.ssl.", "zookeeper.clientCnxnSocket"), "zookeeper.set.acl"
 LOGIN_FILE = "java.security.auth.login.config"
 SPOKEN = protocol.text(LINE)
-REPLACE = (
-    "let it start where the others are, with playbooks/replace_broker.yml -e broker=ID, then run this again"
-)
+REPLACE = "let it start where the others are, with playbooks/replace_broker.yml -e broker=ID, then run this again"
 CHOOSE = "choose the one that migrates with --limit"
 
 
@@ -119,7 +117,9 @@ def _installed(cluster: Cluster) -> Iterator[Problem]:
         )
         yield _of("migration.not_installed", bare, reason, REPLACE)
     elif bare and any(phase_in_force(each) == IN_KRAFT for each in cluster.brokers):
-        reason = "no broker was ever started here by this collection, and the others have left ZooKeeper"
+        reason = (
+            "no broker was ever started here by this collection, and the others have left ZooKeeper"
+        )
         remedy = f"take the ZooKeeper servers out of the inventory, then {REPLACE}"
         yield _of("migration.not_installed", bare, reason, remedy)
     elif bare:

@@ -262,7 +262,9 @@ def _controllers_that_brokers_met(cluster: Cluster) -> Iterator[Problem]:
         if not known or not in_zookeeper(member):
             continue
         met = [each.strip() for each in known.split(",")]
-        seen = [each.partition("@")[2] if each.partition("@")[2] in unknown else each for each in met]
+        seen = [
+            each.partition("@")[2] if each.partition("@")[2] in unknown else each for each in met
+        ]
         if sorted(seen) != wanted:
             yield found(
                 "quorum.changed",
@@ -515,7 +517,9 @@ def _open_without_acls(cluster: Cluster) -> Iterator[Problem]:
     brokers = len(cluster.staying_brokers)
     # Of this collection's configuration; Kafka's own default is the same.
     had = {
-        each.name: str(effective_properties(each, brokers).get(WITHOUT_ACLS, "false")).strip().lower()
+        each.name: str(effective_properties(each, brokers).get(WITHOUT_ACLS, "false"))
+        .strip()
+        .lower()
         for each in nodes
     }
     for member in nodes:

@@ -45,7 +45,8 @@ def question(
     hostvars: Mapping[str, Any],
     topics: bool = False,
 ) -> Dict[str, Any]:
-    """Arguments of kafka_cluster_info. ZooKeeper is asked only where no broker runs.
+    """Arguments of kafka_cluster_info. ZooKeeper is asked only where no broker runs, or where those that run may not know
+    who else does.
 
     `topics`: whether the declared topics are asked for, too, and those that a retention policy matches.
     """
@@ -80,7 +81,7 @@ def question(
     security = hostvars.get(some[0].name, {}).get("kafka_client_security") or {}
     if isinstance(security, Mapping):
         asked.update(plain(security))
-    if servers and not brokers:
+    if servers and (not brokers or remembers_the_dead(cluster)):
         ensemble = [
             {
                 "id": index,
@@ -89,7 +90,7 @@ def question(
             }
             for index, each in enumerate(servers)
         ]
-        asked["timeout"] = 1
+        asked["timeout"] = ASK_SECONDS if brokers else 1
         asked["zookeeper"] = zookeeper_connect(ensemble, some[0].text("kafka_zookeeper_chroot"))
         asked["zookeeper_timeout"] = ASK_SECONDS
     return asked
@@ -109,17 +110,30 @@ def healthy_nodes(cluster: Cluster, answer: Mapping[str, Any]) -> List[int]:
     return sorted(apart.union(answer["in_sync"]))
 
 
-def snapshot_of(answer: Mapping[str, Any]) -> Tuple[Optional[Snapshot], Optional[int]]:
+def remembers_the_dead(cluster: Cluster) -> bool:
+    """Whether brokers of a cluster may name one in their metadata that is gone: in ZooKeeper, once the controllers tell
+    them who is there. (Seen with Kafka 3.9.2: a broker that had stopped was named for as long as anybody looked.)"""
+    return bool(cluster.under_way) and any(map(in_zookeeper, cluster.brokers))
+
+
+def snapshot_of(
+    answer: Mapping[str, Any], remembers: bool = False
+) -> Tuple[Optional[Snapshot], Optional[int]]:
     """(Snapshot or None, controller) of what kafka_cluster_info returned.
 
-    Of a quorum the controller is its leader: metadata name any broker. None where nobody knows.
+    `remembers`: see remembers_the_dead. Then a broker is there if ZooKeeper has it, or if it is in sync, as one that has
+    left ZooKeeper; where that does not tell, all are that are named. Of a quorum the controller is its leader: metadata name any broker. None where nobody knows.
     """
     ensemble = answer.get("zookeeper") or {}
     # An ensemble that answers and knows of no cluster is an answer, too: nobody holds replicas.
     if not (answer.get("reachable") or ensemble.get("exists") or ensemble.get("reachable")):
         return None, None
     brokers: Dict[int, Tuple[Tuple[str, int], ...]] = {}
-    for each in answer.get("brokers") or []:
+    named = answer.get("brokers") or []
+    if remembers and ensemble.get("reachable") and answer.get("in_sync") is not None:
+        there = {int(each["id"]) for each in ensemble.get("brokers") or []}
+        named = [each for each in named if int(each["id"]) in there.union(answer["in_sync"])]
+    for each in named:
         brokers[int(each["id"])] = ((str(each["host"]), int(each["port"])),)
     for each in ensemble.get("brokers") or []:
         # As Kafka registers them: PLAINTEXT://host:port, an IPv6 address in brackets.

@@ -116,6 +116,38 @@ def test_a_version_that_does_not_run_yet_is_named(role, version, product, state,
     assert told.startswith(begin + said.format(version=version) + ". Remedy: "), told
 
 
+@pytest.mark.parametrize(
+    ("named", "phases", "running", "refused"),
+    [
+        ((1, 2), {}, [], True),
+        ((1, 2, 3), {}, [], False),
+        # in the midst of a migration brokers name one that is gone; a killed run may have started it
+        ((1, 2, 3), {"three": "migration"}, [], True),
+        ((1, 2, 3), {"three": "migration"}, ["three"], False),
+    ],
+)
+def test_the_last_copy_of_a_record_is_kept(named, phases, running, refused):
+    given = {
+        "inventory_hostname": "three",
+        "kafka_cluster_name": "kafka",
+        "broker": 3,
+        "kafkaops_broker": "three",
+        "kafkaops_preflight": {
+            **PREFLIGHT,
+            "quorums": {"three": None},
+            "ids": {"three": {"broker_id": 3}},
+            "running": {"kafka": running},
+            "migration": {"kafka": {"keeps": phases}} if phases else {},
+        },
+        "__kafka_before": {
+            "brokers": [{"id": each} for each in named],
+            "last_copies": [{"topic": "alone", "partition": 0}],
+        },
+    }
+    told = refusal("kafka", "last_copies.yml", "Refuse to lose the last copy of a record", given)
+    assert told.startswith("[broker.last_copy] three: broker=3: 1 partitions") == refused, told
+
+
 def voting(ids, behind=(), leader=1):
     """What kafka_quorum_info tells."""
     voters = [{"id": each, "keeps_up": each not in behind} for each in ids]

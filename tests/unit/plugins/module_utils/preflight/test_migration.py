@@ -4,9 +4,24 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import pytest
 
-from tests.unit.plugins.module_utils.preflight.good_inventory import good, merge, verdict_of
+from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.members import read_member
+from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.running_cluster import (
+    question,
+    snapshot_of,
+)
+from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.world import World
+from tests.unit.plugins.module_utils.preflight.good_inventory import (
+    gather,
+    good,
+    good_facts,
+    merge,
+    set_at,
+    verdict_of,
+)
 from tests.unit.plugins.module_utils.preflight.test_metadata import told
 
 BROKERS = ["kafka-1", "kafka-2", "kafka-3"]
@@ -388,8 +403,16 @@ def test_before_and_after_it_the_mode_has_to_be_that_of_the_hosts(tmp_path):
     # between the last step and the removal of ZooKeeper everything may have been down
     started = judged(tmp_path, migrates=False, facts=done, purpose="start")
     assert errors(started) == {} and "metadata.mixed" in told(started)
+    # and what only talks to brokers proves the cluster before that
+    fit = judged(
+        tmp_path, migrates=False, facts=done, purpose="keep", fit_for=["kraft", "migration"]
+    )
+    assert errors(fit) == {} and "metadata.mixed" in told(fit)
     # of a server that serves nobody any more the data may go
-    gone = {**done, **{f"zookeeper-{each}": {"zookeeper/data/has_data": False} for each in (1, 2, 3)}}
+    gone = {
+        **done,
+        **{f"zookeeper-{each}": {"zookeeper/data/has_data": False} for each in (1, 2, 3)},
+    }
     started = judged(tmp_path, migrates=False, facts=gone, purpose="start")
     assert errors(started) == {}
     lost = {**gone, "kafka-3": broker(3, "migration")}
@@ -464,6 +487,58 @@ def test_controllers_that_are_deleted_have_no_other_id_without_one_in_the_invent
 EMPTY = {"kafka/log_dirs/0/meta": None, "kafka/log_dirs/0/partitions": 0}
 # As a host is that has nothing of a broker.
 NEW = {**EMPTY, "kafka/current": None, "kafka/answered": None, "kafka/release": None}
+
+
+@pytest.mark.parametrize(
+    ("zookeeper", "in_sync", "there"),
+    [
+        ((1, 2), (1, 2), {1, 2}),
+        # it has left ZooKeeper; or is back and behind
+        ((1,), (1, 2), {1, 2}),
+        ((1, 2, 3), (1, 2), {1, 2, 3}),
+        # nobody tells
+        (None, (1, 2), {1, 2, 3}),
+        ((1, 2), None, {1, 2, 3}),
+    ],
+)
+def test_brokers_in_dual_write_name_one_that_is_gone(zookeeper, in_sync, there):
+    """Their metadata have it for as long as nobody tells them otherwise, and its replacement would not begin."""
+    ensemble = {"reachable": zookeeper is not None, "exists": zookeeper is not None}
+    ensemble["brokers"] = [{"id": each, "endpoints": []} for each in zookeeper or ()]
+    answer = {
+        "reachable": True,
+        "brokers": [{"id": each, "host": f"kafka-{each}", "port": 9092} for each in (1, 2, 3)],
+        "in_sync": in_sync,
+        "zookeeper": ensemble,
+    }
+    snapshot, _controller = snapshot_of(answer, remembers=True)
+    assert set(snapshot.brokers) == there
+    assert set(snapshot_of(answer)[0].brokers) == {1, 2, 3}
+
+
+@pytest.mark.parametrize(
+    ("phases", "controllers", "asks"),
+    [
+        ("zookeeper zookeeper zookeeper", "", False),
+        ("migration zookeeper migration", "migration", True),
+        ("kraft migration kraft", "migration", True),
+        ("kraft kraft kraft", "migration", False),
+        ("kraft kraft kraft", "kraft", False),
+    ],
+)
+def test_zookeeper_is_asked_who_is_there_while_brokers_may_not_know(
+    tmp_path, phases, controllers, asks
+):
+    now, members = facts(phases, controllers), []
+    for raw in gather(inventory(), tmp_path)[0]:
+        known = good_facts(read_member(raw)[0], [])
+        for path, value in now.get(raw.name, {}).items():
+            set_at(known, path, value)
+        members.append(read_member(dataclasses.replace(raw, facts=known))[0])
+    (cluster,) = World(tuple(members)).clusters
+    asked = question(cluster, cluster.brokers, cluster.servers, {})
+    assert ("zookeeper" in asked) == asks
+    assert asked["quorum"] == (phases == "kraft kraft kraft")
 
 
 def numbered():
@@ -562,7 +637,10 @@ def test_the_only_broker_is_as_far_as_its_controllers(tmp_path):
     document = numbered()
     for name in ("kafka-2", "kafka-3"):
         del document["all"]["children"]["kafka"]["hosts"][name]
-    for controllers, wanted in (("migration " * 3, "migration"), ("kraft kraft migration", "kraft")):
+    for controllers, wanted in (
+        ("migration " * 3, "migration"),
+        ("kraft kraft migration", "kraft"),
+    ):
         now = {
             name: each
             for name, each in facts("kraft", controllers).items()
@@ -627,7 +705,11 @@ def test_another_broker_that_is_lost_is_not_hidden_by_a_format(tmp_path):
     assert errors(verdict)["quorum.unformatted"] == ["kafka-2"]
 
 
-LOGIN = {"mechanisms": ["SCRAM-SHA-512"], "inter_broker_user": "kafka", "inter_broker_password": "x"}
+LOGIN = {
+    "mechanisms": ["SCRAM-SHA-512"],
+    "inter_broker_user": "kafka",
+    "inter_broker_password": "x",
+}
 INNER = {"name": "SECURE", "port": 9192, "protocol": "SASL_PLAINTEXT", "bind": "192.0.2.1"}
 
 
@@ -716,7 +798,9 @@ def test_the_metadata_stay_in_the_first_directory_on_the_way(tmp_path):
 def test_a_broker_that_was_never_there_after_the_last_step(tmp_path):
     now = facts("kraft kraft", "kraft kraft kraft")
     (found,) = [
-        each for each in judged(tmp_path, facts=now).errors if each.check == "migration.not_installed"
+        each
+        for each in judged(tmp_path, facts=now).errors
+        if each.check == "migration.not_installed"
     ]
     assert found.subjects == ("kafka-3",)
     assert found.remedy.startswith("take the ZooKeeper servers out of the inventory, then let it")

@@ -328,7 +328,11 @@ def test_what_must_not_be_done_is_refused_with_its_hosts(wish, now, check, hosts
 )
 def test_a_controller_that_is_lost_has_a_way_out_that_is_open(now, remedy):
     (told,) = plan(now, FORWARD).refusals
-    assert (told.check, told.subjects, told.remedy) == ("migration.lost_controller", ("c13",), remedy)
+    assert (told.check, told.subjects, told.remedy) == (
+        "migration.lost_controller",
+        ("c13",),
+        remedy,
+    )
 
 
 def reaching(now, *lasts):
@@ -528,9 +532,7 @@ def test_whatever_is_found_no_step_leaves_a_broker_behind(now, wish):
             each.phase in ("migration", "kraft") or each.host in entering for each in now.brokers
         )
     starting = {
-        each
-        for name in ("controllers", "end")
-        for each in to_dict(planned)["steps"].get(name, ())
+        each for name in ("controllers", "end") for each in to_dict(planned)["steps"].get(name, ())
     }
     if now.znodes and now.znodes.held and any(each.phase == "migration" for each in now.brokers):
         assert all(each.formatted for each in now.controllers if each.host in starting)
