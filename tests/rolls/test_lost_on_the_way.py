@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, kafkaops.cluster contributors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Brokers that lose their disks, or their host, between ZooKeeper and KRaft: replaced under load, and the migration ends.
+"""Brokers that lose their disks, or their host, between ZooKeeper and KRaft: replaced, and the migration ends.
 
 The tests of this file build on each other. Controllers of another inventory: refused before anything is deleted.
 """

@@ -191,9 +191,8 @@ class _Reader:
         is_for_admin = listener.name == admin_listener(member)
         if is_inner:
             callers = self._cluster.brokers
-            if (
-                self._cluster.is_staged_by_phase
-            ):  # the controllers tell brokers of ZooKeeper what to do
+            # the controllers tell brokers of ZooKeeper what to do
+            if self._cluster.is_staged_by_phase:
                 callers += self._cluster.controllers_apart
             words += [(ADDRESSES, each) for each in self._addresses(callers)]
         if is_for_admin or _is_validated(member, listener):

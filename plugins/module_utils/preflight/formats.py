@@ -215,7 +215,8 @@ def _half_formatted(cluster: Cluster) -> Iterator[Problem]:
 def storage_of(cluster: Cluster, drawn: str) -> Optional[Dict[str, Any]]:
     """{cluster_id, initial_controllers, begun, joins, unformatted: hosts} by which nodes are formatted.
 
-    None in ZooKeeper mode. In a migration brokers are among the unformatted, too: it formats those that leave ZooKeeper.
+    None in ZooKeeper mode. In a migration brokers are among the unformatted, too: those that leave ZooKeeper are
+    formatted.
 
     `drawn`: at random, for this run; from it and its name follows the id of a cluster of which nobody knows any.
     """

@@ -126,7 +126,7 @@ def _zookeeper_servers(world: World, cluster: Cluster) -> Iterator[Problem]:
             f"cluster {cluster.name} has controllers, and the inventory has ZooKeeper servers for it",
             f"stop them with {MIGRATE} -e migrate=remove_zookeeper if the cluster was migrated, and take the"
             " servers out of the inventory of this cluster",
-            # As they ran last, between the last step of a migration and their removal; and the cluster is proven before it.
+            # As they ran last, between the last step of a migration and their removal; it may be proven before that.
             level=WARNING if world.purpose == START or MIGRATION in world.fit_for else "",
         )
 

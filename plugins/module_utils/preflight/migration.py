@@ -185,7 +185,7 @@ def _closed_zookeeper(cluster: Cluster) -> Iterator[Problem]:
 def _other_login(cluster: Cluster) -> Iterator[Problem]:
     """Controllers that log in at brokers in another way than these do among themselves.
 
-    They take the metadata over and write them to ZooKeeper all the same, and no broker there hears of a leader any more.
+    They take the metadata over and write them to ZooKeeper all the same, and no broker hears of a leader any more.
     """
     inner = next((each.inter_broker_listener for each in cluster.brokers), None)
     if inner is None or not inner.protocol.startswith("SASL"):

@@ -271,11 +271,11 @@ def _controllers_that_brokers_met(cluster: Cluster) -> Iterator[Problem]:
                 member.name,
                 "kafka_controllers_group",
                 _group(cluster),
-                f"the broker is on its way to KRaft and knows the controllers {', '.join(sorted(met))}; the inventory has"
-                f" {', '.join(wanted) or 'none'}, and those that it knows may be at work with the metadata",
-                "put the controllers of the broker's configuration back into the inventory, with their addresses, ports"
-                " and ids, until playbooks/migrate_back.yml or playbooks/migrate_to_kraft.yml has ended; where the host of"
-                " one is gone for good, give an empty one its name and address",
+                f"the broker is on its way to KRaft and knows the controllers {', '.join(sorted(met))}; the inventory"
+                f" has {', '.join(wanted) or 'none'}, and those that it knows may be at work with the metadata",
+                "put the controllers of the broker's configuration back into the inventory, with their addresses,"
+                " ports and ids, until playbooks/migrate_back.yml or playbooks/migrate_to_kraft.yml has ended; where"
+                " the host of one is gone for good, give an empty one its name and address",
             )
 
 
@@ -512,7 +512,10 @@ def _settings_of_controllers(cluster: Cluster, versions: Versions) -> Iterator[P
 
 
 def _open_without_acls(cluster: Cluster) -> Iterator[Problem]:
-    """What the authorizer does where there is no ACL: it is asked at brokers for some requests, at controllers for others."""
+    """What the authorizer does where there is no ACL.
+
+    It is asked at brokers for some requests, at controllers for others.
+    """
     nodes = [each for each in cluster.nodes if each.get("kafka_authorizer") is True]
     brokers = len(cluster.staying_brokers)
     # Of this collection's configuration; Kafka's own default is the same.

@@ -45,8 +45,8 @@ def question(
     hostvars: Mapping[str, Any],
     topics: bool = False,
 ) -> Dict[str, Any]:
-    """Arguments of kafka_cluster_info. ZooKeeper is asked only where no broker runs, or where those that run may not know
-    who else does.
+    """Arguments of kafka_cluster_info. ZooKeeper is asked where no broker runs, or those that run may name one that is
+    gone.
 
     `topics`: whether the declared topics are asked for, too, and those that a retention policy matches.
     """
@@ -111,8 +111,11 @@ def healthy_nodes(cluster: Cluster, answer: Mapping[str, Any]) -> List[int]:
 
 
 def remembers_the_dead(cluster: Cluster) -> bool:
-    """Whether brokers of a cluster may name one in their metadata that is gone: in ZooKeeper, once the controllers tell
-    them who is there. (Seen with Kafka 3.9.2: a broker that had stopped was named for as long as anybody looked.)"""
+    """Whether brokers of a cluster may name one in their metadata that is gone.
+
+    So they do in ZooKeeper mode once the controllers tell them who is there. Seen with Kafka 3.9.2: one that had stopped
+    was named for as long as anybody looked.
+    """
     return bool(cluster.under_way) and any(map(in_zookeeper, cluster.brokers))
 
 
@@ -121,8 +124,9 @@ def snapshot_of(
 ) -> Tuple[Optional[Snapshot], Optional[int]]:
     """(Snapshot or None, controller) of what kafka_cluster_info returned.
 
-    `remembers`: see remembers_the_dead. Then a broker is there if ZooKeeper has it, or if it is in sync, as one that has
-    left ZooKeeper; where that does not tell, all are that are named. Of a quorum the controller is its leader: metadata name any broker. None where nobody knows.
+    `remembers`: see remembers_the_dead. Then a broker is there if ZooKeeper has it, or if it is in sync, as one is that
+    has left ZooKeeper; where nobody tells, all are that are named. Of a quorum the controller is its leader: metadata
+    name any broker. None where nobody knows.
     """
     ensemble = answer.get("zookeeper") or {}
     # An ensemble that answers and knows of no cluster is an answer, too: nobody holds replicas.

@@ -101,7 +101,7 @@ def test_what_was_formatted_for_somebody_else_is_refused(tmp_path, text):
 
 
 def test_a_directory_beside_those_of_a_broker_that_comes_from_zookeeper(tmp_path):
-    """There the id has another name; a disk that was added on the way is formatted before the broker leaves ZooKeeper."""
+    """There the id has another name; a disk that was added is formatted before the broker leaves ZooKeeper."""
     from_zookeeper = OWN.replace("version=1", "version=0").replace("node.id=1", "broker.id=1")
     node = node_with(tmp_path, a=from_zookeeper, b="")
     assert unformatted(node, metas(node.log_dirs)) == [node.log_dirs[1]]

@@ -322,7 +322,8 @@ def test_what_must_not_be_done_is_refused_with_its_hosts(wish, now, check, hosts
         # a deletion that was cut off leaves the same behind
         (
             situation(M, "migration/MIGRATION- migration/MIGRATION- /MIGRATION-", HELD),
-            "start the others with playbooks/start.yml, then run this again; or go back with playbooks/migrate_back.yml",
+            "start the others with playbooks/start.yml, then run this again;"
+            " or go back with playbooks/migrate_back.yml",
         ),
     ],
 )
