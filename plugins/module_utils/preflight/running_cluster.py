@@ -45,8 +45,7 @@ def question(
     hostvars: Mapping[str, Any],
     topics: bool = False,
 ) -> Dict[str, Any]:
-    """Arguments of kafka_cluster_info. ZooKeeper is asked where no broker runs, or those that run may name one that is
-    gone.
+    """Arguments of kafka_cluster_info. ZooKeeper is asked where no broker runs, or those that run may name a dead one.
 
     `topics`: whether the declared topics are asked for, too, and those that a retention policy matches.
     """
@@ -113,8 +112,8 @@ def healthy_nodes(cluster: Cluster, answer: Mapping[str, Any]) -> List[int]:
 def remembers_the_dead(cluster: Cluster) -> bool:
     """Whether brokers of a cluster may name one in their metadata that is gone.
 
-    So they do in ZooKeeper mode once the controllers tell them who is there. Seen with Kafka 3.9.2: one that had stopped
-    was named for as long as anybody looked.
+    So they do in ZooKeeper mode once the controllers tell them who is there. Seen with Kafka 3.9.2: one that had
+    stopped was named for as long as anybody looked.
     """
     return bool(cluster.under_way) and any(map(in_zookeeper, cluster.brokers))
 
