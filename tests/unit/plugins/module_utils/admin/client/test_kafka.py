@@ -404,6 +404,38 @@ def test_a_failure_has_the_code_of_the_broker():
     assert "its own words" in failure.error
 
 
+def test_a_controller_that_is_named_and_gone_is_not_waited_for_to_the_end():
+    """Somebody else is asked while there is time: without ZooKeeper any broker is named, and one may be dead."""
+    asked, passed = [], [0.0]
+
+    class Told:
+        """What the library returns."""
+
+        def result(self):
+            """The first one waits for nobody."""
+            passed[0] += asked[-1]
+            if len(asked) == 1:
+                late = client_kafka.KafkaError(client_kafka.KafkaError._TIMED_OUT)
+                raise client_kafka.KafkaException(late)
+            return types.SimpleNamespace(nodes=[types.SimpleNamespace(id=1, rack="a")])
+
+    class Dead(Brokers):
+        """One of them is the controller, as they say."""
+
+        def describe_cluster(self, request_timeout, **_more):
+            """Overrides."""
+            asked.append(request_timeout)
+            return Told()
+
+        def poll(self, _timeout):
+            """Overrides."""
+
+    client = client_of(Dead(), timeout=20.0)
+    client._clock, client._sleep = (lambda: passed[0]), (lambda _seconds: None)
+    assert client.fetch_racks() == {1: "a"}
+    assert asked == [5.0, 5.0]
+
+
 def test_a_long_deadline_is_cut_to_what_the_library_takes():
     brokers = Brokers()
     client = client_of(brokers)
