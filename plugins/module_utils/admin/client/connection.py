@@ -20,6 +20,7 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.client.reac
     ConnectionLog,
     closes_unasked,
     connection_problem,
+    listens,
     probe_addresses,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.client.settings import (
@@ -44,6 +45,8 @@ except ImportError:
 
 POLL_SECONDS = 0.25
 WATCH_SECONDS = 3.0
+# How often another broker may be named as controller, until one listens.
+CONTROLLER_LOOKS = 6
 
 T = TypeVar("T")
 
@@ -67,6 +70,8 @@ class ClusterConnection:
         self._asked = connection.addresses
         self._admin: Any = None
         self._kafka_python: Any = None  # kafka-python's
+        # The last metadata, until somebody has looked at the controller in them.
+        self._named: Any = None
 
     def connect(self) -> None:
         """Reach the cluster within `timeout`, or raise an AdminError that says what is wrong."""
@@ -137,7 +142,26 @@ class ClusterConnection:
 
     def _list_topics(self, timeout: float) -> Any:
         self.requests["metadata"] += 1
-        return self._admin.list_topics(timeout=timeout)
+        self._named = self._admin.list_topics(timeout=timeout)
+        return self._named
+
+    def _look_at_controller(self) -> None:
+        """Have another broker named as controller where nobody listens at the one that is named.
+
+        librdkafka asks the controller for much, and waits for it to the end of its time. Where controllers of KRaft tell
+        brokers who is there, these name any of them; in the midst of a migration also one that is gone.
+        """
+        for _again in range(CONTROLLER_LOOKS):
+            named, self._named = self._named, None
+            controller = named.brokers.get(named.controller_id) if named else None
+            if controller is None or len(named.brokers) < 2:
+                return
+            if listens((controller.host, controller.port)):
+                return
+            try:
+                self._list_topics(max(1.0, self.connection.timeout / 4))
+            except KafkaException:
+                return  # the request itself says why
 
     def _read(
         self,
@@ -152,6 +176,7 @@ class ClusterConnection:
         """
         deadline = self._clock() + self.connection.timeout
         while True:
+            self._look_at_controller()
             try:
                 return call(max(1.0, deadline - self._clock()))
             except KafkaException as error:

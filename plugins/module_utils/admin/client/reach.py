@@ -264,6 +264,15 @@ def closes_unasked(addresses: Sequence[Address], seconds: float = 1.0) -> bool:
     return False
 
 
+def listens(address: Address, seconds: float = 1.0) -> bool:
+    """Whether an address takes a connection."""
+    try:
+        with socket.create_connection(address, timeout=seconds):
+            return True
+    except OSError:
+        return False
+
+
 def speaks_tls(addresses: Sequence[Address], timeout: float = 3.0) -> bool:
     """Whether one of the addresses completes or understands a TLS handshake."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)

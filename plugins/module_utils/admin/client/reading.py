@@ -372,17 +372,9 @@ class ReadingClient(OffsetsClient):
 
         def call(timeout: float) -> Any:
             self.requests["describe_cluster"] += 1
-            return self._admin.describe_cluster(request_timeout=self._part_of(timeout)).result()
+            return self._admin.describe_cluster(request_timeout=timeout).result()
 
         return {node.id: node.rack for node in self._read("describing the cluster", call).nodes}
-
-    def _part_of(self, timeout: float) -> float:
-        """Seconds for one of a few attempts of what librdkafka asks the controller alone.
-
-        Brokers without ZooKeeper name any of them as that, and in the midst of a migration also one that is gone: it is
-        waited for until somebody else is asked anew.
-        """
-        return min(timeout, max(1.0, self.connection.timeout / 4))
 
     def fetch_own_rights(self) -> FrozenSet[str]:
         """What this very user may do with the cluster, by the protocol's names, such as ALTER."""
@@ -390,7 +382,7 @@ class ReadingClient(OffsetsClient):
         def call(timeout: float) -> Any:
             self.requests["describe_cluster"] += 1
             return self._admin.describe_cluster(
-                include_authorized_operations=True, request_timeout=self._part_of(timeout)
+                include_authorized_operations=True, request_timeout=timeout
             ).result()
 
         rights = self._read("describing the cluster", call).authorized_operations

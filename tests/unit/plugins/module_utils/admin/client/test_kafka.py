@@ -404,36 +404,37 @@ def test_a_failure_has_the_code_of_the_broker():
     assert "its own words" in failure.error
 
 
-def test_a_controller_that_is_named_and_gone_is_not_waited_for_to_the_end():
-    """Somebody else is asked while there is time: without ZooKeeper any broker is named, and one may be dead."""
-    asked, passed = [], [0.0]
+def test_a_controller_that_is_named_and_gone_is_not_waited_for():
+    """The library would wait to the end of its time; without ZooKeeper any broker is named, and one may be dead."""
+    with socket.socket() as living, socket.socket() as dead:
+        for each in (living, dead):
+            each.bind(("127.0.0.1", 0))
+        living.listen()
+        ports = {1: living.getsockname()[1], 2: dead.getsockname()[1]}
+        named = iter((2, 2, 1, 2))
+        asked: list[int] = []
 
-    class Told:
-        """What the library returns."""
+        class Told(Brokers):
+            """Two brokers, who name one of both."""
 
-        def result(self):
-            """The first one waits for nobody."""
-            passed[0] += asked[-1]
-            if len(asked) == 1:
-                late = client_kafka.KafkaError(client_kafka.KafkaError._TIMED_OUT)
-                raise client_kafka.KafkaException(late)
-            return types.SimpleNamespace(nodes=[types.SimpleNamespace(id=1, rack="a")])
+            def list_topics(self, timeout):
+                """Overrides."""
+                asked.append(next(named))
+                nodes = {
+                    each: types.SimpleNamespace(id=each, host="127.0.0.1", port=port)
+                    for each, port in ports.items()
+                }
+                return types.SimpleNamespace(controller_id=asked[-1], brokers=nodes)
 
-    class Dead(Brokers):
-        """One of them is the controller, as they say."""
+            def describe_cluster(self, **_limits):
+                """Overrides."""
+                assert asked[-1] == 1, "the controller that is named is gone"
+                return self._future("cluster", types.SimpleNamespace(nodes=[]))
 
-        def describe_cluster(self, request_timeout, **_more):
-            """Overrides."""
-            asked.append(request_timeout)
-            return Told()
-
-        def poll(self, _timeout):
-            """Overrides."""
-
-    client = client_of(Dead(), timeout=20.0)
-    client._clock, client._sleep = (lambda: passed[0]), (lambda _seconds: None)
-    assert client.fetch_racks() == {1: "a"}
-    assert asked == [5.0, 5.0]
+        client = client_of(Told())
+        client._list_topics(1.0)
+        assert client.fetch_racks() == {} and client.fetch_racks() == {}
+    assert asked == [2, 2, 1], "and not looked at again, where nothing is new"
 
 
 def test_a_long_deadline_is_cut_to_what_the_library_takes():
