@@ -148,8 +148,8 @@ class ClusterConnection:
     def _look_at_controller(self) -> None:
         """Have another broker named as controller where nobody listens at the one that is named.
 
-        librdkafka asks the controller for much, and waits for it to the end of its time. Where controllers of KRaft tell
-        brokers who is there, these name any of them; in the midst of a migration also one that is gone.
+        librdkafka asks the controller for much, and waits for it to the end of its time. Where controllers of KRaft
+        tell brokers who is there, these name any of them; in the midst of a migration also one that is gone.
         """
         for _again in range(CONTROLLER_LOOKS):
             named, self._named = self._named, None
