@@ -68,6 +68,12 @@ def is_address(text: str) -> bool:
     return _parsed(text) is not None
 
 
+def canonical(text: str) -> str:
+    """An IP address as the kernel writes it, so that equal ones are equal texts; anything else as it is."""
+    address = _parsed(text)
+    return text if address is None else str(address)
+
+
 def is_loopback(text: str) -> bool:
     """Whether an address or name means the machine itself."""
     address = _parsed(text)

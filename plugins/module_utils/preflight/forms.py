@@ -63,7 +63,8 @@ UNIT_SECTIONS = ("Unit", "Service", "Install")
 LOG_LEVELS = ("TRACE", "DEBUG", "INFO", "WARN", "ERROR", "OFF")
 URL_OR_PATH = re.compile(r"^(https?|ftp|file)://|^[/~.]")
 NODE_ID = re.compile(r"^[0-9]+$")
-LISTENER_NAME = re.compile(r"^[A-Za-z0-9_]+$")
+# Kafka takes a hyphen, too, and CLIENT-9092 is a common name.
+LISTENER_NAME = re.compile(r"^[A-Za-z0-9_-]+$")
 DURATION = re.compile(r"^[1-9][0-9]*[smhd]$")
 SHA512 = re.compile(r"^[0-9a-fA-F]{128}$")
 LONGEST_PATH = 4096
@@ -358,7 +359,7 @@ FORMS: Dict[str, Callable[[Any], Any]] = {
     "kafka_listeners.advertised": _bind,
     "kafka_listeners.bind": _bind,
     "kafka_listeners.name": _matching(
-        LISTENER_NAME, "not a name for a listener", "use letters, digits and `_`, as INTERNAL"
+        LISTENER_NAME, "not a name for a listener", "use letters, digits, `_` and `-`, as INTERNAL"
     ),
     "kafka_log_dirs": _own_path,
     "kafka_loggers": _of_each(_level),

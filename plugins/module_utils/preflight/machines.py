@@ -13,7 +13,10 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.java import FOR_S
 from ansible_collections.kafkaops.cluster.plugins.module_utils.masking import masked_text
 from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.findings import found
 from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.forms import heap_bytes
-from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.members import Member
+from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.members import (
+    SUPERVISOR,
+    Member,
+)
 from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.storage import (
     planned_replicas,
 )
@@ -21,6 +24,8 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.world i
     CLIENT_PACKAGES,
     JOB_PACKAGES,
     LOCALHOST,
+    START,
+    WRITING,
     AdminHost,
     World,
 )
@@ -49,6 +54,7 @@ KAFKA_4_JAVA = 17
 
 def check_machines(world: World) -> Iterator[Problem]:
     """Limits, memory, clocks, leftovers and Java."""
+    starts = world.purpose in (*WRITING, START) or world.replaced is not None
     for cluster in world.clusters:
         planned = planned_replicas(cluster)
         for member in cluster.members:
@@ -60,7 +66,7 @@ def check_machines(world: World) -> Iterator[Problem]:
                     for each in member.product_facts("kafka").get("log_dirs") or []
                 )
                 yield from _limits(member, max(planned, on_disk))
-            yield from _service_manager(member)
+            yield from _service_manager(member, starts)
             yield from _accounts(member)
             yield from _clock(member)
             yield from _leftovers(member)
@@ -71,10 +77,32 @@ def check_machines(world: World) -> Iterator[Problem]:
     yield from _admin_hosts(world)
 
 
-def _service_manager(member: Member) -> Iterator[Problem]:
-    """Units need a host that systemd has booted: many containers, and WSL, have none or another process 1."""
-    if member.text("jvm_service_manager") == "systemd" and not (member.facts or {})["systemd"]:
-        engine = (member.facts or {})["container"]
+def _service_manager(member: Member, starts: bool) -> Iterator[Problem]:
+    """Whether what shall keep the processes running can be used on the host; `starts`: whether this run uses it.
+
+    Units need one that systemd has booted: many containers, and WSL, have none or another process 1.
+    """
+    facts, manager = member.facts or {}, member.text("jvm_service_manager")
+    if manager == SUPERVISOR and SUPERVISOR in facts["missing_packages"]:
+        yield found(
+            "host.no_supervisor",
+            member.name,
+            "jvm_service_manager",
+            manager,
+            f"the Python of the modules on this host has no package {SUPERVISOR}",
+        )
+    if manager == "systemd" and facts["user"] != 0:
+        user = facts["user"]
+        yield found(
+            "host.not_root",
+            member.name,
+            "ansible_become",
+            "...",
+            f"tasks run as user {user}, and units of systemd are written, started and stopped by root",
+            level="" if starts else WARNING,
+        )
+    if manager == "systemd" and not facts["systemd"]:
+        engine = facts["container"]
         where = f"this container of {engine}" if engine else "this host"
         yield found(
             "host.no_systemd",

@@ -34,6 +34,8 @@ MYID_MAX = 255
 VERSION = re.compile(r"^\d+\.\d+\.\d+$")
 # A directory has this name, and a service and files with more in theirs: 255 characters are the most.
 CLUSTER_NAME = re.compile(r"[A-Za-z0-9._-]{1,100}\Z")
+# The package by which processes are kept running where systemd is not.
+SUPERVISOR = "supervisor"
 CHROOT = re.compile(r"^(/[A-Za-z0-9._-]+)+$")
 
 
@@ -364,6 +366,8 @@ def facts_request(member: Member, names: Sequence[str]) -> Dict[str, Any]:
     for name in ("java_minimum", "java_maximum"):
         if isinstance(member.get(name), int):
             request[name] = member.get(name)
+    if member.text("jvm_service_manager") == SUPERVISOR:
+        request["packages"] = [SUPERVISOR]
     if member.text("kafkaops_lock_dir"):
         of_kafka = [member.text("kafka_config_dir")] if member.runs_kafka else []
         of_server = [member.text("zookeeper_config_dir")] if member.is_server else []

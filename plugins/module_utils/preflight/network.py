@@ -16,6 +16,7 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight import 
 from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.addresses import (
     address_faults,
     bare,
+    canonical,
     host_problem,
     is_address,
     is_loopback,
@@ -76,11 +77,11 @@ def _socket(member: Member, port: Port) -> Socket:
     if is_wildcard(bind):
         addresses: Tuple[str, ...] = ()
     elif is_address(bind):
-        addresses = (bind,)
+        addresses = (canonical(bind),)
     else:
         known = ((member.facts or {}).get("names") or {}).get(bind) or {}
         # An unresolved name could be any address; assume it is all of them.
-        addresses = tuple(known.get("addresses") or ())
+        addresses = tuple(canonical(each) for each in known.get("addresses") or ())
     return Socket(member.name, port.product, port.variable, port.number, addresses, bind)
 
 
@@ -146,7 +147,7 @@ def _held(world: World, member: Member, sockets: List[Socket]) -> Iterator[Probl
         return
     for socket in sockets:
         for holder in member.facts.get("ports") or []:
-            address = () if is_wildcard(holder["address"]) else (holder["address"],)
+            address = () if is_wildcard(holder["address"]) else (canonical(holder["address"]),)
             if holder["port"] != socket.port or not overlap(socket.addresses, address):
                 continue
             if holder["ours"]:

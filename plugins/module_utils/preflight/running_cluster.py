@@ -35,7 +35,7 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.world i
 
 ASK_SECONDS = 5
 # As Kafka registers one in ZooKeeper, with or without the listener.
-ENDPOINT = re.compile(r"^(?:\w+://)?(?P<host>\[[^\]]*\]|[^:]*):(?P<port>\d+)$")
+ENDPOINT = re.compile(r"^(?:[\w-]+://)?(?P<host>\[[^\]]*\]|[^:]*):(?P<port>\d+)$")
 
 
 def question(
