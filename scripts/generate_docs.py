@@ -288,6 +288,7 @@ def modules_section():
         "module": public,
         "module of the roles": [path for path in modules if path not in public],
         "filter": sorted(ROOT.glob("plugins/filter/*.yml")),
+        "lookup": sorted(ROOT.glob("plugins/lookup/*.py")),
     }
     parts = []
     for kind_of_plugin, paths in kinds.items():

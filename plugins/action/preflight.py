@@ -98,9 +98,11 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.on_cont
     why_no_answer,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.play_variables import (
+    check_elsewhere,
     check_names,
     check_unread,
     check_values,
+    counting_nowhere,
     near_names,
     play_variables,
     running,
@@ -446,20 +448,23 @@ class ActionModule(ActionBase):
     def _of_the_command(
         self, inventory: Inventory, arguments: Mapping[str, Any], task_vars: Any
     ) -> List[Problem]:
-        """What is wrong or doubtful about the play variables that were given with -e."""
+        """What is wrong or doubtful about the play variables that were given with -e, or that hosts have."""
         given, hosts = load_extra_vars(self._loader), task_vars["ansible_play_hosts_all"]
         runs = running(context.CLIARGS.get("args"))
         known = [name for name in play_variables() if name in given and runs.read(name)]
         values = inventory.evaluated(task_vars["inventory_hostname"], known)
         near, unread = near_names(list(given), runs), [each for each in given if runs.refuse(each)]
+        elsewhere = inventory.having(counting_nowhere(set(given), runs), hosts)
         # Names of somebody's own, which an inventory is made with.
-        own = inventory.mentioned([*near, *unread]) if near or unread else set()
+        doubtful = [*near, *unread, *elsewhere]
+        own = inventory.mentioned(doubtful) if doubtful else set()
         near = {name: wanted for name, wanted in near.items() if name not in own}
         accept = _consents(arguments["accept"])
         return [
             *check_values(values, hosts, runs),
             *check_names(near, hosts, "settings.unknown_variable" in accept, runs),
             *check_unread(set(given) - own, hosts, "settings.no_effect" in accept, runs),
+            *check_elsewhere({name: elsewhere[name] for name in elsewhere if name not in own}),
         ]
 
     def _admins(

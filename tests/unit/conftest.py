@@ -5,6 +5,8 @@
 import os
 import sys
 
+import pytest
+from ansible.utils.vars import load_extra_vars
 from hypothesis import settings
 
 if not any(type(finder).__name__ == "_AnsibleCollectionFinder" for finder in sys.meta_path):
@@ -17,3 +19,13 @@ if not any(type(finder).__name__ == "_AnsibleCollectionFinder" for finder in sys
 # How long an example takes says how busy the machine is.
 settings.register_profile("no deadline", deadline=None)
 settings.load_profile("no deadline")
+
+
+@pytest.fixture
+def command_line(monkeypatch):
+    """Makes of its arguments what was given with -e, for the lookup by which playbooks and roles read it."""
+
+    def give(**variables):
+        monkeypatch.setattr(load_extra_vars, "extra_vars", variables, raising=False)
+
+    return give

@@ -61,7 +61,7 @@ def arrows():
 
 
 ARROWS = arrows()
-EDGES = ("modules", "action", "filter", "inventory")
+EDGES = ("modules", "action", "filter", "inventory", "lookup")
 
 
 def drawn():
@@ -73,7 +73,7 @@ def drawn():
         kind, boxes[name] = "", set()
         for word in re.findall(r"\w+", label.replace("<br/>", " ")):
             kinds = {"module": "modules"}
-            kinds.update({each: each for each in ("action", "filter", "inventory")})
+            kinds.update({each: each for each in ("action", "filter", "inventory", "lookup")})
             if word.rstrip("s") in kinds:
                 kind = kinds[word.rstrip("s")]
             else:

@@ -226,14 +226,14 @@ def test_whether_one_broker_stops_is_decided_once_and_by_the_command_line_alone(
     "more, options",
     [({}, ""), ({"kafkaops_preflight": {}}, " -e broker=7")],
 )
-def test_a_broker_that_was_out_of_reach_is_stopped_alone_again(more, options):
+def test_a_broker_that_was_out_of_reach_is_stopped_alone_again(command_line, more, options):
     """A run for its host without -e broker would skip the gate, and stop its ZooKeeper server, too."""
     plays = DataLoader().load_from_file(
         str(ROOT / "playbooks" / "stop.yml"), trusted_as_template=True
     )
     own = plays[-1]["vars"]
-    variables = {"broker": 7, **more}
-    told = Templar(loader=DataLoader(), variables=variables).template(own["left_options"])
+    command_line(broker=7)
+    told = Templar(loader=DataLoader(), variables=more).template(own["left_options"])
     assert told == options
     text = (ROOT / "playbooks" / "phases" / "left.yml").read_text(encoding="utf-8")
     assert "--limit {{ inventory_hostname }}{{ left_options | default('') }} when" in text
@@ -426,9 +426,10 @@ def test_only_a_cluster_that_never_ran_is_planned_as_an_empty_one(playbook, runn
 
 
 @pytest.mark.parametrize("name", ["scale_in", "scale_out", "spread_disks"])
-def test_a_cancellation_does_nothing_else(name):
+def test_a_cancellation_does_nothing_else(command_line, name):
     """All but the preflight, the lock and the cancellation itself is left out, and the preflight refuses nothing."""
     path = ROOT / "playbooks" / f"{name}.yml"
+    command_line(cancel="true")
     done = []
     for play in DataLoader().load_from_file(str(path), trusted_as_template=True):
         imported = play.get("ansible.builtin.import_playbook", "")
@@ -437,9 +438,7 @@ def test_a_cancellation_does_nothing_else(name):
             conditions = conditions if isinstance(conditions, list) else [conditions]
             barred = any(
                 "cancel" in str(each)
-                and not Templar(
-                    loader=DataLoader(), variables={"cancel": "true"}
-                ).evaluate_conditional(each)
+                and not Templar(loader=DataLoader()).evaluate_conditional(each)
                 for each in conditions
             )
             role = task.get("ansible.builtin.include_role") or {}
@@ -448,8 +447,8 @@ def test_a_cancellation_does_nothing_else(name):
         if imported == "preflight.yml":
             enforce = play["vars"]["preflight_enforce"]
             for given, expected in (({}, True), ({"cancel": "true"}, False)):
-                templar = Templar(loader=DataLoader(), variables=given)
-                assert templar.template(enforce) is expected
+                command_line(**given)
+                assert Templar(loader=DataLoader()).template(enforce) is expected
     # it may be about one broker
     named = ["phases/one_broker.yml"] if name == "spread_disks" else []
     lock, unlock = "phases/lock.yml", "phases/unlock.yml"
@@ -510,7 +509,9 @@ A, B = ({"kafka_cluster_name": name} for name in "AB")
     "broker, clusters",
     [({}, "AB"), ({"kafkaops_broker": "a2"}, "A"), ({"kafkaops_broker": "b1"}, "B")],
 )
-def test_a_run_for_one_broker_leaves_other_clusters_alone(playbook, play_name, broker, clusters):
+def test_a_run_for_one_broker_leaves_other_clusters_alone(
+    command_line, playbook, play_name, broker, clusters
+):
     """A cluster that is down would end it, or be proved for nothing."""
     plays = DataLoader().load_from_file(
         str(ROOT / "playbooks" / "phases" / playbook), trusted_as_template=True
@@ -519,6 +520,7 @@ def test_a_run_for_one_broker_leaves_other_clusters_alone(playbook, play_name, b
     (task,) = play["tasks"]
     conditions = task["when"] if isinstance(task["when"], list) else [task["when"]]
     nodes = {"A": [{"host": "a1"}, {"host": "a2"}], "B": [{"host": "b1"}]}
+    command_line(prove=True)
     concerned = ""
     for cluster, host in (("A", "a1"), ("B", "b1")):
         variables = {
@@ -526,7 +528,6 @@ def test_a_run_for_one_broker_leaves_other_clusters_alone(playbook, play_name, b
             **broker,
             "kafka_cluster_name": cluster,
             "inventory_hostname": host,
-            "prove": True,
             "ansible_check_mode": False,
             "kafkaops_validation": "begin",
             "kafkaops_preflight": {
@@ -543,10 +544,12 @@ def test_a_run_for_one_broker_leaves_other_clusters_alone(playbook, play_name, b
 @pytest.mark.parametrize(
     "staged, named",
     [
-        ({"zookeeper_staged": {"running": False}}, True),
-        ({"zookeeper_staged": {"running": True}}, False),
-        ({"zookeeper_staged": {"skipped": True}}, False),
-        ({}, False),
+        ({"zookeeper_staged": {"running": False, "deployed": True}}, "playbooks/start.yml"),
+        # a new machine, for which start.yml has nothing to start
+        ({"zookeeper_staged": {"running": False, "deployed": False}}, "playbooks/site.yml"),
+        ({"zookeeper_staged": {"running": True, "deployed": True}}, ""),
+        ({"zookeeper_staged": {"skipped": True}}, ""),
+        ({}, ""),
     ],
 )
 def test_a_replacement_names_the_servers_that_it_leaves_down(staged, named):
@@ -556,8 +559,66 @@ def test_a_replacement_names_the_servers_that_it_leaves_down(staged, named):
     (play,) = [each for each in plays if each["name"] == "Name the ZooKeeper servers that are down"]
     (task,) = play["tasks"]
     told = Templar(loader=DataLoader(), variables={**staged, "inventory_hostname": "z"})
-    assert told.evaluate_conditional(task["when"]) is named
-    assert "playbooks/start.yml" in task["ansible.builtin.debug"]["msg"]
+    assert told.evaluate_conditional(task["when"]) is bool(named)
+    if named:
+        said = told.template(task["ansible.builtin.debug"]["msg"])
+        assert re.findall(r"playbooks/\w+\.yml", said) == [named]
+
+
+@pytest.mark.parametrize(
+    "check, running, planned",
+    [(True, [], ""), (True, ["a1"], "A"), (True, ["a1", "b1"], "AB"), (False, [], "AB")],
+)
+def test_a_cluster_that_does_not_run_is_not_asked_in_check_mode(
+    command_line, check, running, planned
+):
+    """Where another cluster of the inventory runs, it was."""
+    plays = DataLoader().load_from_file(
+        str(ROOT / "playbooks" / "scale_out.yml"), trusted_as_template=True
+    )
+    (play,) = [each for each in plays if each["name"].startswith("Spread the replicas")]
+    (task,) = play["tasks"]
+    command_line()
+    found = ""
+    for cluster, host in (("A", "a1"), ("B", "b1")):
+        variables = {
+            "kafka_cluster_name": cluster,
+            "inventory_hostname": host,
+            "ansible_check_mode": check,
+            "kafkaops_preflight": {
+                "cluster_first": {"A": "a1", "B": "b1"},
+                "brokers": {"A": [{"host": "a1"}], "B": [{"host": "b1"}]},
+                "running": {"kafka": running},
+            },
+        }
+        told = Templar(loader=DataLoader(), variables=variables)
+        found += cluster if all(map(told.evaluate_conditional, task["when"])) else ""
+    assert found == planned
+
+
+@pytest.mark.parametrize(
+    "playbook, variable",
+    [("scale_zookeeper", "zookeeper_leaves"), ("scale_controllers", "controllers_leave")],
+)
+@pytest.mark.parametrize(
+    "given, leaving",
+    [
+        ("a, b", ["a", "b"]),
+        (["a", "b"], ["a", "b"]),
+        (["a,b", " c"], ["a", "b", "c"]),
+        (7, ["7"]),
+        *((given, []) for given in ("", None, [], ",")),
+    ],
+)
+def test_who_leaves_is_a_text_with_commas_or_a_list(
+    command_line, playbook, variable, given, leaving
+):
+    plays = DataLoader().load_from_file(
+        str(ROOT / "playbooks" / f"{playbook}.yml"), trusted_as_template=True
+    )
+    command_line(**{variable: given})
+    template = plays[0]["vars"]["preflight_leaving"]
+    assert Templar(loader=DataLoader()).template(template) == leaving
 
 
 STILL_RUNS = {"kafka_stop": {"failed": True}}
@@ -799,19 +860,20 @@ def test_brokers_are_waited_for_where_nobody_has_done_so(in_sync, turned, play, 
         *((given, None) for given in ("", "0,1", "kafka-1", "abc", "1.9", True, None, [1], 9, -1)),
     ],
 )
-def test_a_broker_is_named_by_its_id_and_by_nothing_else(given, found, number):
+def test_a_broker_is_named_by_its_id_and_by_nothing_else(command_line, given, found, number):
     """As a number everything that is none would be broker 0."""
     (play,) = DataLoader().load_from_file(
         str(ROOT / "playbooks" / "phases" / "broker.yml"), trusted_as_template=True
     )
     brokers = [{"host": f"broker {each}", "id": number(each)} for each in range(3)]
-    variables = {**play["vars"], "kafkaops_brokers": brokers, "broker": given}
+    command_line(broker=given)
+    variables = {**play["vars"], "kafkaops_brokers": brokers}
     named = Templar(loader=DataLoader(), variables=variables).template(variables["kafkaops_named"])
     assert named == ([found] if found else [])
 
 
 @pytest.mark.parametrize("given, found", [(1, ["a"]), (2, []), (3, [])])
-def test_a_broker_is_not_named_by_an_id_that_is_a_guess(given, found):
+def test_a_broker_is_not_named_by_an_id_that_is_a_guess(command_line, given, found):
     (play,) = DataLoader().load_from_file(
         str(ROOT / "playbooks" / "phases" / "broker.yml"), trusted_as_template=True
     )
@@ -824,8 +886,8 @@ def test_a_broker_is_not_named_by_an_id_that_is_a_guess(given, found):
             "nodes": {"A": nodes},
             "ids": {host: {"broker_id": number} for host, number in ids.items()},
         },
-        "broker": given,
     }
+    command_line(broker=given)
     templar = Templar(loader=DataLoader(), variables=variables)
     assert templar.template(variables["kafkaops_named"]) == found
     told = templar.template(play["tasks"][0]["ansible.builtin.fail"]["msg"])
@@ -875,7 +937,9 @@ def test_who_looks_again_after_a_killed_run_asks_what_was_asked_first():
         (None, True, {}, False),
     ],
 )
-def test_a_proof_of_a_cluster_without_a_broker_in_the_run_is_refused(prove, begins, first, refused):
+def test_a_proof_of_a_cluster_without_a_broker_in_the_run_is_refused(
+    command_line, prove, begins, first, refused
+):
     """With --limit on hosts of ZooKeeper the play that begins it has no host, and says nothing."""
     path = ROOT / "playbooks" / "phases" / "prove.yml"
     play = DataLoader().load_from_file(str(path), trusted_as_template=True)[0]
@@ -883,8 +947,8 @@ def test_a_proof_of_a_cluster_without_a_broker_in_the_run_is_refused(prove, begi
         "kafkaops_validation": "begin" if begins else "end",
         "kafkaops_preflight": {"cluster_first": first},
         "groups": {"kafkaops_members": ["zookeeper-1"]},
-        **({} if prove is None else {"prove": prove}),
     }
+    command_line(**({} if prove is None else {"prove": prove}))
     (task,) = play["tasks"]
     known.update(task["vars"])
     templar = Templar(loader=DataLoader(), variables=known)

@@ -56,6 +56,7 @@ def variables():
         known |= set(yaml.safe_load(path.read_text(encoding="utf-8")) or ())
     for path in ROOT.glob("inventories/*/hosts.yml"):
         known |= set(re.findall(r"\b(local_[a-z_]+)\b", path.read_text(encoding="utf-8")))
+    known |= set(yaml.safe_load((ROOT / "meta" / "play_variables.yml").read_text("utf-8")))
     # the playbook hands on whatever begins so
     return known | {f"benchmark_{name}" for name in (*DIMENSIONS, *OTHERS)}
 

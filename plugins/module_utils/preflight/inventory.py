@@ -13,7 +13,7 @@ import os
 import re
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any, Dict, Iterable, Iterator, List, Optional, Set, Tuple
+from typing import Any, Dict, Iterable, Iterator, List, Optional, Sequence, Set, Tuple
 
 from ansible_collections.kafkaops.cluster.plugins.module_utils.configuration.kafka import (
     TOKEN_SECRETS,
@@ -144,6 +144,18 @@ class Inventory:
             for name in names
             if any(re.search(rf"\b{re.escape(name)}\b", text) for text in texts)
         }
+
+    def having(self, names: Sequence[str], hosts: Iterable[str]) -> Dict[str, List[str]]:
+        """name -> the hosts that have a variable of this name; those that are known to be no members do not count."""
+        found: Dict[str, List[str]] = {}
+        for host in hosts if names else ():
+            variables = self.raw_variables(host)
+            collected = variables.get(COLLECTED)
+            if not isinstance(collected, Mapping) or collected.get("member", True):
+                for name in names:
+                    if name in variables:
+                        found.setdefault(name, []).append(host)
+        return found
 
     def default(self, name: str) -> Any:
         """The default that a role gives a variable, not evaluated."""

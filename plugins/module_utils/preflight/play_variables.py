@@ -5,7 +5,8 @@
 """The variables that a playbook reads from its command line: are they what they are meant to be? Pure.
 
 A playbook takes every text that it does not know for false. So `-e cancel=ture` would begin the moves that it was to
-end, and with `promve` for `prove` it would end green without any proof. The list is `meta/play_variables.yml`.
+end, and with `promve` for `prove` it would end green without any proof. The list is `meta/play_variables.yml`. They
+count by the command line alone (the lookup `extra_var`): hosts may have variables of these names for their own ends.
 """
 
 from __future__ import annotations
@@ -42,6 +43,8 @@ _QUALIFIED = "kafkaops.cluster."
 TRUE_OR_FALSE = ("true", "false", "yes", "no", "on", "off", "1", "0")
 # Ansible's own, and what benchmark.yml reads by its beginning, and asks about itself.
 BY_BEGINNING = ("ansible_", "benchmark_")
+# The playbook that does nothing but look at an inventory, before others run.
+_LOOK = "preflight"
 
 
 @functools.lru_cache(maxsize=None)
@@ -146,6 +149,33 @@ def check_unread(
                 ),
                 level="" if consented else ERROR,
             )
+
+
+def counting_nowhere(given: AbstractSet[str], runs: Running) -> List[str]:
+    """The play variables that this run would read if they were given.
+
+    Where it is a mere look at the inventory, those without which something unwanted is done.
+    """
+    return [
+        name
+        for name, option in play_variables().items()
+        if name not in given
+        and (runs.read(name) or (_LOOK in runs.names and not option.get("harmless")))
+    ]
+
+
+def check_elsewhere(elsewhere: Mapping[str, Sequence[str]]) -> Iterator[Problem]:
+    """Play variables that hosts have: `elsewhere` is name -> hosts. Whoever has set them may count on them."""
+    for name, hosts in sorted(elsewhere.items()):
+        yield found(
+            "settings.only_given",
+            hosts,
+            name,
+            "...",
+            "playbooks take it from the command line alone: what an inventory, or a playbook that imports "
+            "them, says has no effect",
+            f"give it with -e {name}=... where it is meant; a variable of your own is better called something else",
+        )
 
 
 def _one_slip(name: str, wanted: str) -> bool:

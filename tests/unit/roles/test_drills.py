@@ -26,7 +26,7 @@ def known(metadata, voters):
         "nodes": members,
         "voters": {"kafka": {"stay": stay, "leave": [], "now": [], "asked": True}},
     }
-    return {"kafkaops_preflight": preflight, "kafka_metadata": metadata, "drill": "all"}
+    return {"kafkaops_preflight": preflight, "kafka_metadata": metadata}
 
 
 @pytest.mark.parametrize(
@@ -40,7 +40,8 @@ def known(metadata, voters):
         ("kraft", [], []),
     ],
 )
-def test_which_quorum_a_cluster_has_decides_which_drill(metadata, voters, quorum):
+def test_which_quorum_a_cluster_has_decides_which_drill(command_line, metadata, voters, quorum):
+    command_line(drill="all")
     found = evaluated("kafka", "__kafka_drills_chosen", known(metadata, voters))
     assert found["problem"] == "" and found["quorum"] == quorum
     assert len(found["names"]) > 10
@@ -166,7 +167,7 @@ def test_the_clock_of_each_member_whose_times_are_told_is_compared():
     "file, what", [("drill_choose.yml", "disturb"), ("benchmark_plan.yml", "load")]
 )
 def test_a_remedy_that_confirms_one_of_two_clusters_names_its_hosts(
-    file, what, clusters, confirm, remedy
+    command_line, file, what, clusters, confirm, remedy
 ):
     preflight = {
         **FACTS["kafkaops_preflight"],
@@ -174,11 +175,11 @@ def test_a_remedy_that_confirms_one_of_two_clusters_names_its_hosts(
         "nodes": {each: [{"host": f"{each}-1"}, {"host": f"{each}-2"}] for each in clusters},
         "servers": {each: [{"host": f"{each}-1"}, {"host": f"{each}-z"}] for each in clusters},
     }
-    given = {"kafkaops_preflight": preflight, "kafka_cluster_name": "a", "drill": "all"}
+    given = {"kafkaops_preflight": preflight, "kafka_cluster_name": "a"}
     given |= {"ansible_check_mode": False}
     task = f"Refuse to {what} a cluster without consent"
+    command_line(drill="all", **({} if confirm is None else {"confirm": confirm}))
     if confirm is not None:
-        given["confirm"] = confirm
         task = "Refuse a confirmation of another cluster"
     said = refusal("kafka", file, task, given)
     assert remedy in said and ("--limit" in said) == ("--limit" in remedy)
@@ -265,7 +266,9 @@ def test_the_job_that_makes_the_pages_is_there_when_they_are_made():
 
 
 @pytest.mark.parametrize("name", ["drill", "benchmark"])
-def test_what_a_killed_drill_has_stopped_starts_before_the_cluster_is_refused_for_it(name):
+def test_what_a_killed_drill_has_stopped_starts_before_the_cluster_is_refused_for_it(
+    command_line, name
+):
     """A run that fails keeps its lock, and the guard beside the note waits for it."""
     playbooks = ROLES.parent / "playbooks"
     loader = DataLoader()
@@ -277,7 +280,8 @@ def test_what_a_killed_drill_has_stopped_starts_before_the_cluster_is_refused_fo
     at = imported.index("phases/lock.yml")
     assert imported[at + 1] == "phases/mend.yml" and imported.index("phases/unlock.yml") > at + 2
     (task,) = mend[-1]["tasks"]
-    given = {**plays[at + 1].get("vars", {}), name: "x"}
+    command_line(**{name: "x"})
+    given = plays[at + 1].get("vars", {})
     found = Templar(loader=loader, variables=given).template(task["vars"])
     assert found == {
         "__kafka_whole_check": f"{name}.not_whole",

@@ -4,6 +4,9 @@
 
 from __future__ import annotations
 
+import json
+import subprocess
+
 import pytest
 
 from tests.support.role_variables import FACTS, evaluated
@@ -89,11 +92,44 @@ def test_the_guard_of_its_own_host_unregisters_it_as_the_account(account):
     given = {"kafka_account": account, "kafka_config_dir": "/etc/kafka", **about(4, BROKER)}
     words = evaluated("kafka", "__kafka_leave", given)
     before = ["runuser", "-u", "kafka", "--"] if account else []
-    assert words[: len(before) + 4] == before + [
-        *("/usr/bin/env", "python3", "/etc/kafka/current/fencing.py", "leave"),
-    ]
-    assert words[len(before) + 4 :][:2] == ["--properties", "/etc/kafka/current/server.properties"]
+    assert words[: len(before) + 2] == [*before, "/bin/sh", "-c"]
+    words = words[len(before) + 4 :]
+    assert words[1:3] == ["/etc/kafka/current/fencing.py", "leave"]
+    assert words[3:5] == ["--properties", "/etc/kafka/current/server.properties"]
     assert "--state" in words and not [each for each in words if "{" in each]
+
+
+@pytest.mark.parametrize(
+    "known",
+    [
+        {"ansible_python_interpreter": "{own}"},
+        {"ansible_facts": {"discovered_interpreter_python": "{own}"}},
+        {
+            "ansible_python_interpreter": "auto_silent",
+            "ansible_facts": {"discovered_interpreter_python": "{own}"},
+        },
+        # the account may not run it
+        {"ansible_python_interpreter": "/root/none/python"},
+    ],
+)
+def test_it_is_run_by_the_python_of_the_modules_where_none_is_in_the_path(tmp_path, known):
+    own = tmp_path / "own"
+    own.write_text('#!/bin/sh\necho "own $2"\n', encoding="utf-8")
+    own.chmod(0o755)
+    guard = tmp_path / "current" / "fencing.py"
+    guard.parent.mkdir()
+    guard.write_text("import sys; print('system', sys.argv[1])", encoding="utf-8")
+    given = {
+        "kafka_account": "",
+        "kafka_config_dir": str(tmp_path),
+        "ansible_facts": {},
+        **json.loads(json.dumps(known).replace("{own}", str(own))),
+        **about(4, BROKER),
+    }
+    words = evaluated("kafka", "__kafka_leave", given)
+    ended = subprocess.run(words, env={"PATH": "/none"}, stdout=subprocess.PIPE, check=True)
+    expected = "own leave" if "{own}" in str(known) else "system leave"
+    assert ended.stdout.decode().strip() == expected
 
 
 @pytest.mark.parametrize(

@@ -165,12 +165,11 @@ def voting(ids, behind=(), leader=1):
         (voting((1, 2, 3), behind=(2,)), ["three"], ""),
     ],
 )
-def test_an_empty_voter_waits_for_the_others(seen, running, said):
+def test_an_empty_voter_waits_for_the_others(command_line, seen, running, said):
     """Of a static quorum: it votes at once, for whatever it is asked."""
     quorum = {"static": True, "roles": ["controller"]}
     given = {
         "inventory_hostname": "three",
-        "broker": 3,
         "kafkaops_broker": "three",
         "kafkaops_preflight": {
             **PREFLIGHT,
@@ -180,6 +179,7 @@ def test_an_empty_voter_waits_for_the_others(seen, running, said):
         },
         "__kafka_voting": seen,
     }
+    command_line(broker=3)
     task = "Refuse to start an empty voter of a static quorum while another one is behind"
     told = refusal("kafka", "last_copies.yml", task, given)
     if not said:
@@ -371,7 +371,8 @@ def test_a_drill_beyond_the_limit_is_refused(host, servers, said):
         ({"kafkaops_drill": "leader_killed"}, "run playbooks/validate.yml, which says more"),
     ],
 )
-def test_what_nobody_has_asked_for_need_not_be_left_out(given, remedy):
+def test_what_nobody_has_asked_for_need_not_be_left_out(command_line, given, remedy):
+    command_line(**{name: given[name] for name in given if name == "prove"})
     job = {"finished": True, "stderr_lines": ["no module named pyspark"]}
     given = {**given, "__flow_validation_job": job, "__flow_validation_said": ""}
     said = refusal("flow_validation", "begin.yml", "Say why nothing can be proven", given)

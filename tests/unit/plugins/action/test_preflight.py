@@ -346,7 +346,7 @@ def test_brokers_that_only_zookeeper_knows_keep_their_endpoints():
             "cluster_id": "AAAA",
             "brokers": [
                 {"id": 1, "endpoints": ["PLAINTEXT://elsewhere.example.com:9092"]},
-                {"id": 2, "endpoints": ["INSIDE://[2001:db8::1]:9093", "not an endpoint"]},
+                {"id": 2, "endpoints": ["IN-SIDE://[2001:db8::1]:9093", "not an endpoint"]},
             ],
         },
     }
@@ -794,6 +794,49 @@ def test_what_was_mistyped_on_the_command_line_is_found(
     tmp_path, monkeypatch, playbooks, given, expected
 ):
     assert commanded(tmp_path, monkeypatch, playbooks, given) == expected
+
+
+SITE, LOOK = ((str(ROOT / "playbooks" / f"{each}.yml"),) for each in ("site", "preflight"))
+
+
+@pytest.mark.parametrize(
+    "playbooks, given, hosts, expected",
+    [
+        (SCALE_IN, {}, {"prove": True, "user": "bob"}, ["prove"]),
+        (SCALE_IN, {}, {"broker": 1, "cancel": True}, ["broker", "cancel"]),
+        # given, and so what counts
+        (SCALE_IN, {"prove": True}, {"prove": False}, []),
+        # not read there
+        (SITE, {}, {"prove": True, "broker": 1}, []),
+        (LOOK, {}, {"prove": True, "user": "bob"}, ["prove"]),
+        (("mine.yml",), {}, {"prove": True, "user": "bob"}, ["prove", "user"]),
+        # a name of somebody's own
+        (SCALE_IN, {}, {"broker": 1, "kafka_rack": "{{ 'rack' ~ broker }}"}, []),
+    ],
+)
+def test_what_hosts_have_under_the_name_of_a_play_variable_is_told(
+    tmp_path, monkeypatch, playbooks, given, hosts, expected
+):
+    found = commanded(tmp_path, monkeypatch, playbooks, given, {"all": {"vars": hosts}})
+    assert found == [(name, "warning") for name in expected]
+
+
+def test_only_members_have_variables_that_matter(tmp_path):
+    _raws, inventory = gathered(tmp_path, {"all": {"vars": {"prove": True}}})
+    inventory._task_vars = {
+        "inventory_hostname": "kafka-1",
+        "prove": True,
+        action.COLLECTED: {"member": True},
+        "hostvars": SimpleNamespace(
+            raw_get={
+                "web": {"prove": True, action.COLLECTED: {"member": False}},
+                "kafka-2": {"prove": True, action.COLLECTED: {"failed": True}},
+                "kafka-3": {},
+            }.get
+        ),
+    }
+    hosts = ["kafka-1", "web", "kafka-2", "kafka-3"]
+    assert inventory.having(["prove", "broker"], hosts) == {"prove": ["kafka-1", "kafka-2"]}
 
 
 def test_a_name_that_the_inventory_is_made_with_is_nobody_s_slip(tmp_path, monkeypatch):

@@ -11,6 +11,7 @@ import pytest
 
 from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.play_variables import (
     Running,
+    check_elsewhere,
     check_names,
     check_unread,
     check_values,
@@ -70,7 +71,9 @@ def test_what_is_read_as_true_or_false_is_declared_so():
     read = {
         name
         for text in texts
-        for name in re.findall(r"\b([a-z_]+) \| default\((?:true|false)(?:, true)?\) \| bool", text)
+        for name in re.findall(
+            r"\b([a-z_]+)(?:'\))? \| default\((?:true|false)(?:, true)?\) \| bool", text
+        )
         if name not in declared() and not OWN.match(name)
     }
     assert read == {name for name, each in play_variables().items() if each["type"] == "bool"}
@@ -83,7 +86,7 @@ def test_what_is_judged_by_its_type_takes_an_empty_value_for_none():
         each
         for pattern in ("playbooks/**/*.yml", "roles/*/tasks/*.yml", "roles/*/vars/*.yml")
         for path in ROOT.glob(pattern)
-        for each in re.findall(rf"\b(?:{typed}) \| default\([^)]*\)", path.read_text("utf-8"))
+        for each in re.findall(rf"'(?:{typed})'\) \| default\([^)]*\)", path.read_text("utf-8"))
     }
     assert len(defaults) > 4
     assert all(each.endswith(", true)") for each in defaults), defaults
@@ -210,6 +213,12 @@ def test_one_broker_is_refused_by_what_would_act_on_all(playbook):
 @pytest.mark.parametrize("runs", [of("stop"), of("status"), OTHERS])
 def test_one_broker_is_refused_by_no_other(runs):
     assert not list(check_unread({"broker"}, ["a"], False, runs))
+
+
+def test_what_counts_nowhere_is_told_with_the_way_to_give_it():
+    (finding,) = check_elsewhere({"broker": ["a", "b"]})
+    assert (finding.check, finding.level) == ("settings.only_given", "warning")
+    assert finding.subjects == ("a", "b") and "-e broker=..." in finding.remedy
 
 
 def test_what_locks_a_cluster_reads_the_broker_or_refuses_it():
