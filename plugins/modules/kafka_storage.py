@@ -46,6 +46,12 @@ options:
       - A directory that holds anything but what a format writes is left alone.
     type: bool
     default: false
+  features_of:
+    description:
+      - The release line whose features are written, such as V(3.9). Every release reads what it finds there at each start, and one that
+        does not know the features ends. Empty for those of O(release), as a new cluster begins with.
+    type: str
+    default: ""
   properties:
     description: The node's C(server.properties).
     type: path
@@ -145,6 +151,7 @@ def main() -> None:
             "initial_controllers": {"type": "str", "default": ""},
             "joins": {"type": "bool", "default": False},
             "anew": {"type": "bool", "default": False},
+            "features_of": {"type": "str", "default": ""},
             "properties": {"type": "path", "required": True},
             "release": {"type": "path", "required": True},
             "java_home": {"type": "path", "required": True},
@@ -177,6 +184,7 @@ def main() -> None:
         scram_arguments(params["users"]),
         params["joins"],
         params["anew"],
+        params["features_of"],
     )
     if node.joins and node.initial_controllers:
         module.fail_json(msg="initial_controllers and joins exclude each other")

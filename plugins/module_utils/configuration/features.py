@@ -94,3 +94,14 @@ def line_of(finalised: Levels) -> str:
         if level is not None and level <= levels[METADATA]
     ]
     return text(lines[0]) if lines else ""
+
+
+def written_for(finalised: Optional[Levels]) -> str:
+    """The release line whose features a node is formatted with that joins a cluster; "" for those of its release.
+
+    A node reads them at each start, and a release that does not know them ends. For nothing else, as the
+    cluster has its own: so the oldest ones do where nobody tells the levels.
+    """
+    if METADATA not in (finalised or {}):
+        return text(min(LEVELS))
+    return line_of(finalised or {})

@@ -48,7 +48,8 @@ class Node:
     `initial_controllers`: the first voters, "" for a node that is no controller; `joins`: whether it is one of a
     quorum that has its voters, and follows it until it is added; `account`: the user who
     owns the directories, "" for the one who runs this; `users`: what --add-scram takes, see scram_argument; `anew`:
-    whether a format counts that nothing was started with.
+    whether a format counts that nothing was started with; `features_of`: the release line whose features are
+    written, "" for those of the release that formats.
     """
 
     cluster_id: str
@@ -59,6 +60,7 @@ class Node:
     users: Sequence[str] = field(default=(), repr=False)
     joins: bool = False
     anew: bool = False
+    features_of: str = ""
 
 
 def scram_argument(name: str, password: str, mechanism: str, salt: bytes) -> str:
@@ -179,6 +181,7 @@ def command(
         words += ["--initial-controllers", node.initial_controllers]
     words += ["--no-initial-controllers"] if node.joins else []
     words += ["--ignore-formatted"] if some else []
+    words += ["--release-version", node.features_of] if node.features_of else []
     return words + ([f"@{users}"] if users else [])
 
 

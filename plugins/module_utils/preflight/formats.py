@@ -9,6 +9,7 @@ from __future__ import annotations
 import posixpath
 from typing import Any, Dict, Iterable, Iterator, List, Mapping, Optional, Set
 
+from ansible_collections.kafkaops.cluster.plugins.module_utils.configuration import features
 from ansible_collections.kafkaops.cluster.plugins.module_utils.configuration.migration import (
     IN_KRAFT,
     MIGRATING,
@@ -213,7 +214,7 @@ def _half_formatted(cluster: Cluster) -> Iterator[Problem]:
 
 
 def storage_of(cluster: Cluster, drawn: str) -> Optional[Dict[str, Any]]:
-    """{cluster_id, initial_controllers, begun, joins, unformatted: hosts} by which nodes are formatted.
+    """{cluster_id, initial_controllers, begun, joins, features_of, unformatted: hosts} by which nodes are formatted.
 
     None in ZooKeeper mode. In a migration brokers are among the unformatted, too: those that leave ZooKeeper are
     formatted.
@@ -240,6 +241,13 @@ def storage_of(cluster: Cluster, drawn: str) -> Optional[Dict[str, Any]]:
         "begun": _has_begun(cluster),
         # The voters of a static quorum vote from their first start on, and Kafka formats none of them otherwise.
         "joins": _has_begun(cluster) and not cluster.static_quorum,
+        # Of a newer release, before its features are finalised: the node could not go back with the others. The quorum
+        # of a migration begins with the features of its release.
+        "features_of": (
+            features.written_for(cluster.snapshot.features if cluster.snapshot else None)
+            if _has_begun(cluster) and not cluster.migrates
+            else ""
+        ),
         # The voters of a static quorum are not written there.
         "initial_controllers": (
             "" if cluster.static_quorum else initial_controllers(cluster_id, controllers)

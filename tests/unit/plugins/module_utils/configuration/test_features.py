@@ -82,3 +82,19 @@ def test_kafka_4_reads_no_metadata_of_before_3_3(level, version, expected):
 )
 def test_the_line_of_a_level(level, expected):
     assert features.line_of({"metadata.version": level}) == expected
+
+
+@pytest.mark.parametrize(
+    ("levels", "expected"),
+    [
+        ({"metadata.version": 21}, "3.9"),
+        ({"metadata.version": 30, "group.version": 1}, "4.3"),
+        # nobody tells: what every release reads
+        (None, "3.9"),
+        ({}, "3.9"),
+        # newer than all that is known here: what its own release has
+        ({"metadata.version": 99}, ""),
+    ],
+)
+def test_whose_features_a_node_is_formatted_with_that_joins(levels, expected):
+    assert features.written_for(levels) == expected

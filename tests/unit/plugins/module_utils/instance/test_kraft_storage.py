@@ -116,6 +116,15 @@ def test_no_id_is_taken_for_an_option():
     assert words[words.index("--initial-controllers") + 1] == "1@a:1:x"
 
 
+def test_a_node_that_joins_is_formatted_with_the_features_of_its_cluster():
+    """A release reads them at each start, and the one to which the others go back may not know its own."""
+    node = Node("id", 1, ["/d"], joins=True, features_of="3.9")
+    words = command(node, "/java", "/release", "/conf", some=False)
+    assert words[words.index("--release-version") + 1] == "3.9"
+    own = dataclasses.replace(node, features_of="")
+    assert "--release-version" not in command(own, "/java", "/release", "/conf", some=False)
+
+
 def test_a_tool_that_formats_nothing_is_a_failure_whatever_its_exit_code(tmp_path):
     """Kafka ends with 0 where it has made something else than what was meant."""
     node = node_with(tmp_path, a="")

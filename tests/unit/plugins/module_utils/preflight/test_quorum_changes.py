@@ -106,6 +106,18 @@ def test_two_more_controllers_are_for_their_playbook_alone(tmp_path):
     assert len(known) == 5
 
 
+@pytest.mark.parametrize(
+    ("levels", "of"), [({"metadata.version": 21}, "3.9"), ({"metadata.version": 30}, "4.3")]
+)
+def test_what_joins_in_the_middle_of_an_upgrade_can_go_back_with_the_others(levels, of, tmp_path):
+    """With the features of its own release it would never start with the older one again."""
+    asked = {"snapshot": {**running(4, 5, 6), "features": levels}}
+    verdict = verdict_of(five(), tmp_path, facts=begun_apart(), **asked, **changing())
+    assert verdict.result["storage"][CLUSTER]["features_of"] == of
+    # a new cluster has those of its release
+    assert verdict_of(apart(), tmp_path).result["storage"][CLUSTER]["features_of"] == ""
+
+
 def test_a_controller_that_joins_is_in_the_run(tmp_path):
     """Nobody would start the other one, and its vote would be waited for after the first one has joined."""
     asked = {"facts": begun_apart(), "snapshot": running(4, 5, 6), **changing()}
