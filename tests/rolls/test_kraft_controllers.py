@@ -331,3 +331,27 @@ def test_killed_while_controllers_come_and_go(next_offset):
                 again = cluster.play("scale_controllers.yml", *arguments)
                 assert again.changed() == 0, again.text
         assert cluster_is_whole(cluster)
+
+
+@pytest.mark.soak
+def test_killed_and_all_down_it_is_gone_on_with(next_offset):
+    """Some nodes know five controllers then, and the others three; the playbook asks brokers, which are down."""
+    with LocalCluster(next_offset(), inventory=INVENTORY) as cluster:
+        cluster.deploy()
+        with with_new(cluster):
+            with cluster.playing("scale_controllers.yml") as (process, log):
+                wait_until(functools.partial(begun, log), 600, "the step of the voters")
+                wait_until(lambda: len(voters(cluster)) == 5, 120, "five voters")
+                os.killpg(process.pid, signal.SIGKILL)
+            assert {each[1].count(",") for each in known(cluster).values()} == {2, 4}
+            cluster.play("stop.yml")
+            told = cluster.play("start.yml").text
+            assert "[quorum.changed]" in told, told
+            assert None not in cluster.processes().values()
+            assert {each[1].count(",") for each in known(cluster).values()} == {2, 4}
+            cluster.play("stop.yml")
+            cluster.play("scale_controllers.yml")
+            assert voters(cluster) == [101, 102, 103, 104, 105]
+            assert {each[1].count(",") for each in known(cluster).values()} == {4}
+            assert cluster.play("scale_controllers.yml").changed() == 0
+        assert cluster_is_whole(cluster)

@@ -370,6 +370,9 @@ def test_a_service_is_removed_only_when_its_stopped_broker_holds_nothing():
         ("playbooks/dynamic_quorum.yml", "start_as_before.yml", "dynamic.yml"),
         ("roles/kafka/tasks/dynamic.yml", "gate_plan.yml", "finalise.yml"),
         ("playbooks/scale_controllers.yml", "gate_early.yml", "voters.yml"),
+        # who is emptied, and who votes, is asked for at brokers
+        ("playbooks/scale_controllers.yml", "start_as_before.yml", "drain.yml"),
+        ("playbooks/scale_controllers.yml", "voters_now.yml", "gate_early.yml"),
         ("playbooks/scale_zookeeper.yml", "gate_early.yml", "resize.yml"),
     ],
 )

@@ -122,7 +122,8 @@ CHECKS = (
 WISHES = frozenset(
     ("acls", "cleanup", "config", "configs", "jvm", "listeners", "memory", "min_insync")
     + ("partitions", "quotas", "replication", "retention", "security", "state", "tls")
-    + ("ensemble.data_moved", "quorum.settings", "topics", "unclean", "users", "version")
+    + ("ensemble.data_moved", "topics", "unclean", "users", "version")
+    + ("quorum.changed", "quorum.other_voters", "quorum.separate", "quorum.settings", "quorum.size")
 )
 # What the host has run with until it went down. That it should have more is no reason to leave it down.
 RAN_SO = frozenset(("directories.dropped", "host.memory_maps", "host.open_files", "space.low"))

@@ -562,9 +562,10 @@ def _variable_of_decided(member: Member, key: str) -> str:
 
 
 def voters_of(cluster: Cluster) -> Dict[str, Any]:
-    """{stay, leave, brokers_leave, now, asked}: the controllers that vote at the end of this run, those that do not any
-    more, the ids of the brokers among these, and the ids of those that vote now; of these none where the quorum does
-    not answer. `asked`: whether brokers know of a quorum at all, as in the middle of a migration they do not.
+    """{stay, leave, brokers_leave, now, asked, settled}: the controllers that vote at the end of this run, those that do
+    not any more, the ids of the brokers among these, and the ids of those that vote now; of these none where the quorum
+    does not answer. `asked`: whether brokers know of a quorum at all, as in the middle of a migration they do not;
+    `settled`: whether all nodes that ever ran know the controllers of the end, so that these vote.
     """
     ids, _servers = identities(cluster)
     leavers = [each for each in cluster.controllers if each not in cluster.voters]
@@ -575,7 +576,20 @@ def voters_of(cluster: Cluster) -> Dict[str, Any]:
         "brokers_leave": sorted(ids[each.name] for each in leavers if each.is_broker),
         "now": sorted(told),
         "asked": not any(map(in_zookeeper, cluster.brokers)),
+        "settled": _all_know(cluster),
     }
+
+
+def _all_know(cluster: Cluster) -> bool:
+    """Whether each node that ever ran looks for the controllers that vote at the end of this run, and for no others."""
+    wanted = {_place(each) for each in cluster.voters}
+    for member in cluster.nodes:
+        current = member.product_facts("kafka").get("current") or {}
+        told = current.get(STATIC_VOTERS) or current.get("controller.quorum.bootstrap.servers", "")
+        known = {each.rpartition("@")[2] for each in told.split(",")}
+        if current.get("process.roles") and known != wanted:
+            return False
+    return True
 
 
 def quorums(cluster: Cluster) -> Dict[str, Optional[Dict[str, Any]]]:

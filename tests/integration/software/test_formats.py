@@ -11,13 +11,12 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.outside import free_port, wait_until
-
 from ansible_collections.kafkaops.cluster.plugins.module_utils.instance.kraft_storage import (
     JVM_FLAGS,
     Node,
     format_node,
 )
+from tests.support.outside import free_port, wait_until
 
 CLUSTER_ID = "wJ9ZqC3bT1mC4ZlYb3dM2g"
 REFUSED = "No MetadataVersion with feature level 30"

@@ -431,3 +431,48 @@ def test_no_broker_stops_while_the_zookeeper_that_it_needs_has_no_quorum(metadat
     }
     found = evaluated("kafka", "__kafka_gate_servers", given)
     assert found == ([{"id": 1, "address": "z", "port": 2181}] if asked else [])
+
+
+@pytest.mark.parametrize(
+    ("configuration", "settled", "waited"),
+    [("staged", False, True), ("in_effect", True, True), ("in_effect", False, False)],
+)
+def test_what_starts_as_it_ran_last_need_not_vote_as_the_inventory_has_it(
+    configuration, settled, waited
+):
+    """After a killed change of controllers a new one has no vote yet, and only the playbook for it gives it one."""
+    known = {
+        "kafka_cluster_name": "kafka",
+        "kafkaops_preflight": {"voters": {"kafka": {"asked": True, "settled": settled}}},
+        "kafkaops_configuration": configuration,
+    }
+    assert evaluated("kafka", "__kafka_voters_return", known) is waited
+
+
+@pytest.mark.parametrize(
+    ("now", "seen", "expected"),
+    [([1, 2, 3], [], [1, 2, 3]), ([], [1, 2], [1, 2]), ([], [], [7, 8, 9])],
+)
+def test_who_votes_is_asked_again_where_nobody_told_the_preflight(now, seen, expected):
+    stay = [{"id": each, "host": "a"} for each in (7, 8, 9)]
+    known = {
+        "kafka_cluster_name": "kafka",
+        "ansible_play_hosts": ["a"],
+        "hostvars": {
+            "a": {"kafka_voters_now": {"quorum": {"voters": [{"id": each} for each in seen]}}}
+        },
+        "kafkaops_preflight": {
+            "nodes": {"kafka": [{"host": "a", "id": 7}]},
+            "voters": {"kafka": {"stay": stay, "now": now}},
+        },
+    }
+    assert evaluated("kafka", "__kafka_voters_found", known) == expected
+
+
+def test_a_host_that_is_new_to_the_cluster_is_not_waited_for_as_what_ran_last():
+    known = {
+        "ansible_play_hosts": ["a", "b", "new"],
+        "hostvars": {"a": {}, "b": {"kafka_turn": {"running": True}}, "new": {}},
+        "kafkaops_preflight": {"running": {"kafka": ["a", "elsewhere"]}},
+    }
+    assert evaluated("kafka", "__kafka_running_now", known) == ["a", "b"]

@@ -315,6 +315,84 @@ def test_a_node_that_is_a_broker_too_joins_and_leaves_as_both(tmp_path):
     assert len(verdict.result["brokers"][CLUSTER]) == 5
 
 
+def down(facts):
+    """The same facts of nodes that do not run."""
+    return {name: {**of, "kafka/started/alive": False} for name, of in facts.items()}
+
+
+def half_way():
+    """Facts of nodes of which some know five controllers and the others three, as a killed run leaves them."""
+    knows_five = begun_five()
+    return down({**begun_apart(), **{name: knows_five[name] for name in ("kafka-1", *NEW)}})
+
+
+@pytest.mark.parametrize(
+    ("wish", "facts", "warned"),
+    [
+        # killed on the way from three to five, and all has stopped since
+        (five, half_way, "quorum.changed"),
+        # written down, and nothing was run yet
+        (five, lambda: down(begun_apart()), "quorum.changed"),
+        # one too many is written down
+        (
+            lambda: kraft(group("controllers", ["kafka-1", "kafka-2"])),
+            lambda: down(begun()),
+            "quorum.size",
+        ),
+        (
+            lambda: apart(
+                {
+                    "all": {
+                        "children": {
+                            "controllers": {"hosts": {"c-9": {"kafka_metadata": "zookeeper"}}}
+                        }
+                    }
+                }
+            ),
+            lambda: down(begun_apart()),
+            "quorum.separate",
+        ),
+    ],
+)
+def test_what_ran_last_starts_whatever_the_inventory_makes_of_the_controllers(
+    wish, facts, warned, tmp_path
+):
+    """Nothing of it comes into effect by a start, and no playbook that changes voters works on what is down."""
+    verdict = verdict_of(wish(), tmp_path, facts=facts(), purpose="start")
+    assert not verdict.errors
+    (told_so,) = {each.level for each in verdict.findings if each.check == warned}
+    assert told_so == "warning"
+    assert told(verdict_of(wish(), tmp_path, facts=facts()))[warned]
+
+
+def test_a_start_beside_voters_that_the_inventory_does_not_have_is_not_refused(tmp_path):
+    asked = {"facts": begun_apart(), "snapshot": running(4, 5, 6, 9), "purpose": "start"}
+    verdict = verdict_of(apart(), tmp_path, **asked)
+    assert not verdict.errors
+    assert "quorum.other_voters" in {each.check for each in verdict.findings}
+
+
+@pytest.mark.parametrize(
+    ("wish", "facts", "more", "settled"),
+    [
+        (apart, begun_apart, {}, True),
+        (apart, begun_static, {}, True),
+        (five, begun_five, {}, True),
+        (five, half_way, {}, False),
+        (five, half_way, changing(), False),
+        (five, begun_five, changing(*NEW), False),
+        # nobody knows others
+        (apart, dict, {}, True),
+    ],
+)
+def test_the_controllers_of_the_inventory_vote_where_all_nodes_know_them(
+    wish, facts, more, settled, tmp_path
+):
+    """Else nobody may wait for one that was started to have its vote."""
+    verdict = verdict_of(wish(), tmp_path, facts=facts(), **more)
+    assert verdict.result["voters"][CLUSTER]["settled"] is settled
+
+
 def test_a_node_does_not_become_another_one(tmp_path):
     asked = {"facts": begun(), "snapshot": running(1, 2, 3)}
     found = told(
