@@ -6,7 +6,7 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: port_probe
-short_description: See whether this host reaches ports of others, before anything listens there
+short_description: See whether this host reaches ports of others, also before anything listens there
 version_added: 0.1.0
 author: kafkaops.cluster contributors (@kafkaops)
 description:
@@ -48,6 +48,16 @@ options:
         description: Whether the instance itself runs there, so that it is enough that the connection comes about.
         type: bool
         default: false
+      votes:
+        description: Whether it is a voter of a quorum that runs. The others may not restart while they do not reach it.
+        type: bool
+        default: false
+      authorities:
+        description:
+          - File on this host with the certificates of authorities. Where the instance runs, its own has to be of one of them.
+          - Empty where it speaks no TLS.
+        type: str
+        default: ""
   timeout:
     description: Seconds that a connection may take to come about.
     type: float
@@ -101,6 +111,8 @@ ATTEMPT = dict(
     port=dict(type="int", required=True),
     audience=dict(type="list", elements="str", default=[]),
     runs=dict(type="bool", default=False),
+    votes=dict(type="bool", default=False),
+    authorities=dict(type="str", default=""),
 )
 ARGUMENTS = dict(
     host=dict(type="str", required=True),
@@ -118,7 +130,14 @@ def main() -> None:
             pool.map(
                 lambda each: (
                     each,
-                    *tried(each["name"], each["address"], each["port"], timeout, each["runs"]),
+                    *tried(
+                        each["name"],
+                        each["address"],
+                        each["port"],
+                        timeout,
+                        each["runs"],
+                        each["authorities"],
+                    ),
                 ),
                 attempts,
             )

@@ -355,3 +355,27 @@ def test_killed_and_all_down_it_is_gone_on_with(next_offset):
             assert {each[1].count(",") for each in known(cluster).values()} == {4}
             assert cluster.play("scale_controllers.yml").changed() == 0
         assert cluster_is_whole(cluster)
+
+
+@pytest.mark.soak
+def test_a_voter_that_the_others_do_not_reach_is_the_last_one_that_restarts(next_offset):
+    """It fetches from the leader as before, and with the next ones like it no quorum would be left."""
+    with LocalCluster(next_offset(), inventory=INVENTORY) as cluster:
+        cluster.deploy()
+        cluster.configure("controllers", kafka_controller_bind="127.0.0.2")
+        refused = cluster.play("site.yml", *NEVER, code=2).text
+        assert "[listeners.bind]" in refused, refused
+        before = cluster.processes()
+        accept = ("-e", "kafkaops_preflight_accept=listeners.bind")
+        stopped = cluster.play("site.yml", *NEVER, *accept, code=2).text
+        assert "[voters.unreachable]" in stopped, stopped
+        now = cluster.processes()
+        moved = [name for name in THREE if now[name] != before[name]]
+        assert len(moved) == 1 and quorum(cluster)["leader"] > 0
+        # nor does the next run go on
+        stopped = cluster.play("site.yml", *NEVER, *accept, code=2).text
+        assert "[voters.unreachable]" in stopped and f"--limit {moved[0]}" in stopped, stopped
+        assert cluster.processes() == now
+        cluster.configure("controllers", kafka_controller_bind="127.0.0.1")
+        cluster.play("site.yml", *NEVER)
+        assert cluster_is_whole(cluster)

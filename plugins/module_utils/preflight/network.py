@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ipaddress
 from dataclasses import dataclass
-from typing import Any, Dict, Iterator, List, Mapping, Sequence, Tuple
+from typing import Any, Dict, Iterable, Iterator, List, Mapping, Sequence, Tuple, Union
 
 from ansible_collections.kafkaops.cluster.plugins.module_utils.addresses import endpoint
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.cluster.seen_from import INSIDE
@@ -225,6 +225,42 @@ def _elsewhere(member: Member) -> Iterator[Problem]:
             )
 
 
+def _not_where_it_is_sought(cluster: Cluster) -> Iterator[Problem]:
+    """Controllers that listen on another address of their host than the one to which kafka_address leads.
+
+    No voter reaches them there, and nobody notices before the last one has restarted: those that restart fetch from the
+    leader, which still has its former address. Where the host does not have the address, something maps it.
+    """
+    for member in cluster.controllers:
+        written, address = member.text("kafka_controller_bind"), member.text("kafka_address")
+        bind = bare(written)
+        here = set(_parsed((member.facts or {}).get("addresses") or ()))
+        if not here or not is_address(bind) or is_wildcard(bind):
+            continue
+        if is_address(bare(address)):
+            meant = _parsed([bare(address)])
+        else:
+            asked = [each for each in cluster.nodes if each.network != member.network] or [member]
+            answers = [((each.facts or {}).get("names") or {}).get(address) or {} for each in asked]
+            meant = _parsed(one for each in answers for one in each.get("addresses") or ())
+        mapped = not is_loopback(bind) and not here & set(meant)
+        if not meant or mapped or set(_parsed([bind])) & set(meant):
+            continue
+        yield found(
+            "listeners.bind",
+            member.name,
+            "kafka_controller_bind",
+            written,
+            f"the other nodes connect to kafka_address {address} ({', '.join(sorted({str(each) for each in meant}))}),"
+            " and nothing would listen there: after a roll no controller reaches another",
+            "bind to the address that kafka_address means, or to all of them by leaving kafka_controller_bind empty",
+        )
+
+
+def _parsed(texts: Iterable[str]) -> List[Union[ipaddress.IPv4Address, ipaddress.IPv6Address]]:
+    return [ipaddress.ip_address(each.partition("%")[0]) for each in texts if is_address(each)]
+
+
 def _who(world: World, member: Member, holder: Mapping[str, Any]) -> str:
     if holder["pid"] is None:
         return "a process that this user may not see"
@@ -255,6 +291,7 @@ def check_listeners(world: World) -> Iterator[Problem]:
                 yield from _loopback(cluster, member, index, each)
         yield from _same_names(cluster)
         yield from _resolution(world, cluster)
+        yield from _not_where_it_is_sought(cluster)
     for (host, port), users in sorted(announced.items()):
         if len(users) > 1 and len({member.name for member, _index in users}) > 1:
             yield found(

@@ -562,10 +562,10 @@ def _variable_of_decided(member: Member, key: str) -> str:
 
 
 def voters_of(cluster: Cluster) -> Dict[str, Any]:
-    """{stay, leave, brokers_leave, now, asked, settled}: the controllers that vote at the end of this run, those that do
-    not any more, the ids of the brokers among these, and the ids of those that vote now; of these none where the quorum
-    does not answer. `asked`: whether brokers know of a quorum at all, as in the middle of a migration they do not;
-    `settled`: whether all nodes that ever ran know the controllers of the end, so that these vote.
+    """{stay, leave, brokers_leave, now, asked, settled}: the controllers that vote at the end of this run, those that
+    do not any more, the ids of the brokers among these, and the ids of those that vote now; of these none where the
+    quorum does not answer. `asked`: whether brokers know of a quorum at all, as in the middle of a migration they do
+    not; `settled`: whether all nodes that ever ran know the controllers of the end, so that these vote.
     """
     ids, _servers = identities(cluster)
     leavers = [each for each in cluster.controllers if each not in cluster.voters]

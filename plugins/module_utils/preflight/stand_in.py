@@ -16,6 +16,7 @@ import os
 import selectors
 import signal
 import socket
+import ssl
 from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple
 
 from ansible_collections.kafkaops.cluster.plugins.module_utils.instance.process import (
@@ -152,13 +153,14 @@ def _end_what_was_left(port: int) -> bool:
 
 
 def tried(
-    name: str, address: str, port: int, seconds: float, runs: bool = False
+    name: str, address: str, port: int, seconds: float, runs: bool = False, authorities: str = ""
 ) -> Tuple[str, str]:
     """Connect to where the stand-in for host `name` should be: (the step that failed or "", words on it).
 
     Where the instance itself runs, it is enough that the connection comes about. The steps: `name`, `port`,
     `protocol` where no stand-in answers, `broker` where that of another host does, and `listener` where the host is
-    right and the port is not.
+    right and the port is not; `certificate` where the instance runs, and none of `authorities`, a file of them, has
+    signed for it.
     """
     address = address.strip("[]")
     try:
@@ -172,8 +174,8 @@ def tried(
     except OSError as error:
         return "port", error.strerror or str(error)
     if runs:
-        connection.close()
-        return "", ""
+        with connection:
+            return _certified(connection, authorities) if authorities else ("", "")
     try:
         with connection, connection.makefile("r", encoding="utf-8", errors="replace") as lines:
             line = lines.readline(LINE_MAX).rstrip("\n")
@@ -185,3 +187,22 @@ def tried(
         return "protocol", "something else answers"
     host, _blank, number = line[len(GREETING) :].strip().rpartition(" ")
     return "listener" if host == name else "broker", f"port {number} of {host} answers"
+
+
+def _certified(connection: socket.socket, authorities: str) -> Tuple[str, str]:
+    """Whether who is at the other end has a certificate of one of these authorities.
+
+    Who shows none itself may be turned away, or answered in another protocol: that is not the question.
+    """
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.check_hostname = False
+    # To Java each certificate of the file is an authority, also one that another has signed.
+    context.verify_flags |= getattr(ssl, "VERIFY_X509_PARTIAL_CHAIN", 0x80000)
+    try:
+        context.load_verify_locations(cafile=authorities)
+        context.wrap_socket(connection).close()
+    except ssl.SSLCertVerificationError as error:
+        return "certificate", error.verify_message
+    except OSError:
+        pass
+    return "", ""

@@ -13,7 +13,7 @@ from __future__ import annotations
 import datetime
 import ipaddress
 import re
-from typing import Any, Dict, Iterator, List, Mapping, Optional, Tuple
+from typing import Any, Dict, Iterable, Iterator, List, Mapping, Optional, Tuple
 
 try:
     from cryptography import x509
@@ -23,6 +23,9 @@ try:
 except ImportError:  # no opinion then; ansible-core brings it
     HAS_CRYPTOGRAPHY = False
 
+from ansible_collections.kafkaops.cluster.plugins.module_utils.configuration.kafka import (
+    CONTROLLER_LISTENER,
+)
 from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.addresses import (
     bare,
     is_address,
@@ -30,10 +33,16 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.address
 from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.findings import found
 from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.members import Member
 from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.world import World
-from ansible_collections.kafkaops.cluster.plugins.module_utils.problem import WARNING, Problem
+from ansible_collections.kafkaops.cluster.plugins.module_utils.problem import (
+    ERROR,
+    WARNING,
+    Problem,
+)
 from ansible_collections.kafkaops.cluster.plugins.module_utils.wording import counted
 
 DAYS_LEFT = 30
+IDENTIFICATION = "ssl.endpoint.identification.algorithm"
+OF_CONTROLLERS = f"listener.name.{CONTROLLER_LISTENER.lower()}."
 DAY_SECONDS = 86400.0
 # Kafka reads PKCS#8 only; "BEGIN RSA PRIVATE KEY" and its like are older forms.
 _KEY = re.compile(r"-----BEGIN (?P<kind>[A-Z0-9 ]*)PRIVATE KEY-----")
@@ -169,6 +178,12 @@ def check_tls(world: World) -> Iterator[Problem]:
             for part in ("certificate", "ca"):
                 yield from _validity(member, part, told.get(part) or {})
             yield from _advertised(member, told.get("certificate") or {})
+    for cluster in world.clusters:
+        if cluster.controller_protocol.endswith("SSL"):
+            for member in cluster.controllers:
+                yield from _of_controller(
+                    member, (member.tls or {}).get("certificate") or {}, cluster.nodes
+                )
 
 
 def _found(member: Member, check: str, part: str, reason: str, level: str = "") -> Problem:
@@ -215,3 +230,31 @@ def _advertised(member: Member, told: Mapping[str, Any]) -> Iterator[Problem]:
                 each.advertised,
                 f"the certificate is for {', '.join(names[:5]) or 'no name at all'}",
             )
+
+
+def _of_controller(
+    member: Member, told: Mapping[str, Any], nodes: Iterable[Member]
+) -> Iterator[Problem]:
+    """The certificate of a controller, which all nodes seek by kafka_address: none would connect."""
+    names, address = told.get("names"), member.text("kafka_address")
+    if names is None or told.get("problem") or not address or covers(names, address):
+        return
+    yield found(
+        "tls.names",
+        member.name,
+        "kafka_address",
+        address,
+        f"the nodes seek the controller by it, and the certificate is for {', '.join(names[:5]) or 'no name at all'}",
+        "have the name added to the certificate (subjectAltName), or let kafka_address be one that it has",
+        level=ERROR if any(map(_compares_names, nodes)) else WARNING,
+    )
+
+
+def _compares_names(member: Member) -> bool:
+    """Whether a node compares the name with that of the certificate, as Kafka does unless it is told not to."""
+    said = {**member.mapping("kafka_config"), **member.mapping("kafka_host_config")}
+    # That of the listener counts before that of all.
+    values = [
+        said[key] for key in (f"{OF_CONTROLLERS}{IDENTIFICATION}", IDENTIFICATION) if key in said
+    ]
+    return not values or bool(str(values[0] or "").strip())

@@ -476,3 +476,48 @@ def test_a_host_that_is_new_to_the_cluster_is_not_waited_for_as_what_ran_last():
         "kafkaops_preflight": {"running": {"kafka": ["a", "elsewhere"]}},
     }
     assert evaluated("kafka", "__kafka_running_now", known) == ["a", "b"]
+
+
+@pytest.mark.parametrize(
+    ("host", "tried"),
+    [
+        # those that run: found running, or started since
+        ("c-1", ["c-2", "c-3"]),
+        ("c-2", ["c-1", "c-3"]),
+        ("kafka-1", []),
+    ],
+)
+def test_a_voter_tries_the_others_that_run(host, tried):
+    names = ["c-1", "c-2", "c-3", "c-4"]
+    stay = [{"host": each, "id": 1, "address": f"{each}.x.com", "port": 9093} for each in names]
+    known = {
+        "inventory_hostname": host,
+        "kafka_cluster_name": "kafka",
+        "kafka_ssl": {"ca": "..."},
+        "kafka_config_dir": "/etc/kafka",
+        "hostvars": {**dict.fromkeys(names, {}), "c-3": {"kafka_turn": {"running": True}}},
+        "kafkaops_preflight": {
+            "quorums": {host: {"protocol": "SASL_SSL"}},
+            "voters": {"kafka": {"stay": stay}},
+            "running": {"kafka": ["c-1", "c-2", "kafka-1"]},
+        },
+    }
+    found = evaluated("kafka", "__kafka_voters_to_reach", known)
+    assert [each["name"] for each in found] == tried
+    for each in found:
+        assert each["address"] == f"{each['name']}.x.com" and each["votes"] and each["runs"]
+        assert each["authorities"] == "/etc/kafka/current/truststore.pem"
+    known["kafkaops_preflight"]["quorums"] = {host: {"protocol": "PLAINTEXT"}}
+    found = evaluated("kafka", "__kafka_voters_to_reach", known)
+    assert {each["authorities"] for each in found} <= {""}
+
+
+def test_voters_are_tried_before_one_of_them_stops_and_after_the_last_turn():
+    steps = [each["name"] for each in tasks_from("kafka", "turn.yml")]
+    assert steps.index("Refuse to go on while they do not reach each other") < steps.index(
+        "Wait until this broker may stop"
+    )
+    plays = yaml.safe_load((ROLES.parent / "playbooks/phases/run.yml").read_text())
+    names = [each["name"] for each in plays]
+    last = names.index("Restart the broker that was the controller at its turn")
+    assert names[last + 1] == "See that voters which have restarted are reached by the others"

@@ -129,6 +129,13 @@ _TOLD = Wrong(
 
 # What can be seen before a broker is there, where a stand-in listens in its place.
 BEFORE_START = {**_STEPS, "broker": _BROKER, "listener": _LISTENER}
+# Where a voter of a quorum runs, whatever the step.
+_VOTER = Wrong(
+    check="voters.unreachable",
+    remedy="correct kafka_controller_bind, kafka_address, the certificate or a firewall there, since no election comes"
+    " about with voters that do not reach each other; where that host has to restart for it, run playbooks/site.yml"
+    " --limit HOST; then run this again, it goes on from here",
+)
 # What is not a fault where a listener is for others, elsewhere.
 _ELSEWHERE = ("reach.name", "reach.port")
 
@@ -144,20 +151,20 @@ def _remedy(wrong: Wrong, audience: Sequence[str]) -> str:
 
 
 def before_start(host: str, tried: Iterable[Tuple[Mapping[str, Any], str, str]]) -> List[Problem]:
-    """What is wrong with ports that `host` has tried, where stand-ins listen.
+    """What is wrong with ports that `host` has tried, where stand-ins listen, or what runs.
 
-    `tried`: (the attempt, a dict of `name what address port audience`; the step that failed, "" for none; words on
-    it).
+    `tried`: (the attempt, a dict of `name what address port audience votes`; the step that failed, "" for none; words
+    on it).
     """
-    return [
-        Problem(
-            *(BEFORE_START[step].check, words),
-            *(_remedy(BEFORE_START[step], each.get("audience") or ()), (host,)),
-            *(f"{each['what']} of {each['name']}", endpoint(each["address"], each["port"])),
-        )
-        for each, step, words in tried
-        if step
-    ]
+    found = []
+    for each, step, words in tried:
+        if step:
+            wrong = _VOTER if each.get("votes") else BEFORE_START[step]
+            remedy = _remedy(wrong, each.get("audience") or ()).replace("HOST", each["name"])
+            subject = f"{each['what']} of {each['name']}"
+            where = endpoint(each["address"], each["port"])
+            found.append(Problem(wrong.check, words, remedy, (host,), subject, where))
+    return found
 
 
 def problems(

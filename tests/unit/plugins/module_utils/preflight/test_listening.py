@@ -6,6 +6,8 @@ from __future__ import annotations
 
 import os
 import socket
+import ssl
+import threading
 from contextlib import closing, suppress
 
 import pytest
@@ -27,6 +29,7 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.stand_i
     tried,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.waiting import wait_until
+from tests.local.certificates import make_certificates
 from tests.unit.plugins.module_utils.preflight import good_inventory as ground
 
 CLUSTER = "orders-prod"
@@ -341,3 +344,53 @@ def test_another_port_of_the_right_host_is_another_listener():
         "p", [({**attempt, "audience": ["partners"]}, "port", "Connection refused")]
     )
     assert "the audience partners, name the audiences of this host" in found.line()
+
+
+def test_a_voter_that_is_not_reached_has_a_remedy_of_its_own():
+    attempt = {"name": "c-1", "what": "the controller's port", "address": "c-1.x.com", "port": 9093}
+    (found,) = before_start("c-2", [({**attempt, "votes": True}, "port", "Connection refused")])
+    assert found.line().startswith(
+        "[voters.unreachable] c-2: the controller's port of c-1=c-1.x.com:9093: Connection refused."
+    )
+    assert "--limit c-1;" in found.remedy and "kafka_controller_bind" in found.remedy
+
+
+@pytest.mark.parametrize(
+    ("speaks_tls", "authority", "step"),
+    [
+        (True, "ca.crt", ""),
+        # of an authority that this node does not trust
+        (True, "other/ca.crt", "certificate"),
+        # whether it speaks TLS at all is another question, and so is a file that is not there
+        (False, "ca.crt", ""),
+        (True, "nowhere.crt", ""),
+    ],
+)
+def test_the_certificate_of_what_runs_is_of_an_authority_that_is_trusted(
+    tmp_path, speaks_tls, authority, step
+):
+    (tmp_path / "other").mkdir()
+    for folder in (tmp_path, tmp_path / "other"):
+        make_certificates(folder, ["one"])
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(tmp_path / "one.crt", tmp_path / "one.key")
+    # the nodes show theirs; who shows none has seen that of the other end before it is turned away
+    context.load_verify_locations(tmp_path / "ca.crt")
+    context.verify_mode = ssl.CERT_REQUIRED
+    context.maximum_version = ssl.TLSVersion.TLSv1_2
+    with socket.create_server(("127.0.0.1", 0)) as server:
+
+        def answer():
+            connection, _address = server.accept()
+            with suppress(OSError), connection:
+                if speaks_tls:
+                    context.wrap_socket(connection, server_side=True).close()
+                else:
+                    connection.recv(10)
+
+        thread = threading.Thread(target=answer)
+        thread.start()
+        port = server.getsockname()[1]
+        path = str(tmp_path / authority)
+        assert tried("c-1", "127.0.0.1", port, 5, runs=True, authorities=path)[0] == step
+        thread.join(10)

@@ -628,3 +628,40 @@ def test_a_voter_whose_host_is_silent_is_not_taken_for_a_stranger(tmp_path):
     verdict = verdict_of(apart(), tmp_path, **asked)
     assert verdict.result["ids"]["c-3"]["broker_id"] == 6
     assert "quorum.other_voters" not in told(verdict)
+
+
+@pytest.mark.parametrize(
+    ("bind", "address", "resolved", "refused"),
+    [
+        ("", "c-1.example.com", "192.0.2.99", False),
+        ("192.0.2.99", "c-1.example.com", "192.0.2.99", False),
+        ("127.0.0.1", "c-1.example.com", "192.0.2.99", True),
+        ("127.0.0.1", "192.0.2.99", "", True),
+        # another interface of the host
+        ("10.0.0.1", "c-1.example.com", "192.0.2.99", True),
+        # something leads there that this host knows nothing of
+        ("10.0.0.1", "c-1.example.com", "203.0.113.1", False),
+        ("10.0.0.1", "203.0.113.1", "", False),
+        # another finding
+        ("127.0.0.1", "c-1.example.com", "", False),
+    ],
+)
+def test_a_controller_listens_where_the_others_seek_it(bind, address, resolved, refused, tmp_path):
+    """A roll would end the quorum: who restarts fetches from the leader, and the last to restart is the leader."""
+    own = {"c-1": {"kafka_controller_bind": bind, "kafka_address": address}}
+    wish = apart({"all": {"children": {"controllers": {"hosts": own}}}})
+    facts = begun_apart()
+    answer = {"addresses": [resolved] if resolved else [], "error": None if resolved else "no"}
+    for each in facts.values():
+        each["names/c-1.example.com"] = answer
+        # a quorum that runs is sought where it was
+        each["kafka/current"]["controller.quorum.bootstrap.servers"] = APART_KNOWN.replace(
+            "c-1.example.com", address
+        )
+    facts["c-1"]["addresses"] = ["127.0.0.1", "192.0.2.99", "10.0.0.1"]
+    verdict = verdict_of(wish, tmp_path, facts=facts, snapshot=running(4, 5, 6))
+    found = {each.check: each for each in verdict.errors}
+    assert ("listeners.bind" in found) is refused
+    if refused:
+        assert found["listeners.bind"].setting == "kafka_controller_bind"
+        assert address in found["listeners.bind"].reason

@@ -17,6 +17,7 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.members
 )
 from tests.local.certificates import make_certificates
 from tests.unit.plugins.module_utils.preflight import good_inventory as ground
+from tests.unit.plugins.module_utils.preflight.test_metadata import kraft
 
 DAY = datetime.timedelta(days=1)
 LISTENER = {
@@ -169,3 +170,41 @@ def test_a_controller_without_the_library_has_no_opinion(folder, monkeypatch):
 @pytest.mark.parametrize("ssl", [None, [], "text", {}, {"certificate": 1, "key": None}])
 def test_what_is_no_text_is_told_by_others(ssl):
     assert tls.examine({"kafka_ssl": ssl}) is None
+
+
+@pytest.mark.parametrize(
+    ("protocol", "address", "config", "level"),
+    [
+        ("SSL", "127.0.0.1", {}, None),
+        ("SSL", "192.0.2.7", {}, "error"),
+        ("SASL_SSL", "192.0.2.7", {}, "error"),
+        ("PLAINTEXT", "192.0.2.7", {}, None),
+        # the nodes do not compare it
+        ("SSL", "192.0.2.7", {"ssl.endpoint.identification.algorithm": ""}, "warning"),
+        ("SSL", "192.0.2.7", {"ssl.endpoint.identification.algorithm": "https"}, "error"),
+    ],
+)
+def test_the_certificate_of_a_controller_is_for_its_address(
+    tmp_path, folder, protocol, address, config, level
+):
+    """Whoever has another one is reached by no node after its restart, and still follows the leader."""
+    document = kraft(
+        {
+            "all": {
+                "vars": {
+                    "kafka_ssl": pair(folder),
+                    "kafka_config": config,
+                    "kafka_listeners": [{**LISTENER, "protocol": protocol}],
+                },
+                "children": {"controllers": {"=hosts": {"c-1": {"kafka_address": address}}}},
+            }
+        }
+    )
+    verdict = ground.verdict_of(document, tmp_path)
+    found = [
+        each
+        for each in verdict.findings
+        if each.check == "tls.names" and each.setting == "kafka_address"
+    ]
+    assert [each.level for each in found] == ([level] if level else [])
+    assert all(each.subjects == ("c-1",) and "127.0.0.1" in each.reason for each in found)
