@@ -35,6 +35,9 @@ from typing import Any, Collection, Dict, List, Mapping, Optional, Tuple, Union
 FETCHED_MS = 2000
 CAUGHT_UP_MS = 3000
 NOBODY = -1
+NO_LEADER = "the quorum of controllers has no leader"
+# It says so, or it is why nobody answers: a broker hands the question on to the leader.
+NOT_TOLD = "no leader of the quorum of controllers answers"
 
 
 @dataclass(frozen=True)
@@ -189,7 +192,7 @@ def held_back(quorum: Quorum, node: int) -> List[str]:
     A node without a vote is held back only while there is no leader.
     """
     if quorum.head is None:
-        return ["the quorum of controllers has no leader"]
+        return [NO_LEADER]
     own = next((each for each in quorum.voters if each.id == node), None)
     if own is None or not quorum.fetches(own) or len(quorum.voters) == 1:
         return []
@@ -254,7 +257,7 @@ class Return:
         """What is missing as of this look, in sentences."""
         head = quorum.head
         if head is None:
-            return ["the quorum of controllers has no leader"]
+            return [NO_LEADER]
         if (quorum.leader, quorum.epoch) != self._term:
             self._term = (quorum.leader, quorum.epoch)
             self._since, self._end = quorum.now, head.end

@@ -63,6 +63,10 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.model impor
     Snapshot,
     Topic,
 )
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.quorum import (
+    NO_LEADER,
+    NOT_TOLD,
+)
 from ansible_collections.kafkaops.cluster.plugins.module_utils.problem import Problem
 
 GO, WAIT, CANNOT_PASS = "go", "wait", "cannot_pass"
@@ -466,6 +470,17 @@ def waited_in_vain(verdict: Verdict, seconds: float, reasons: Sequence[str]) -> 
         else "see playbooks/status.yml: bring back what is missing (playbooks/start.yml starts what is"
         " down), let replicas catch up and reassignments end; then run it again, it goes on from here"
     )
+    leaderless = [NO_LEADER in reason or NOT_TOLD in reason for reason in reasons]
+    if any(leaderless):
+        together = (
+            "where all controllers run and none leads, no restart of one at a time brings a leader: run"
+            " playbooks/stop.yml, then playbooks/site.yml, which starts what is down together, as the inventory has it"
+        )
+        remedy = (
+            f"playbooks/start.yml starts the controllers that are down; {together}"
+            if all(leaderless)
+            else f"{remedy}; {together}"
+        )
     if any(MOVED in reason for reason in reasons):
         remedy += (
             "; reassignments that must not go on, whoever began them, are cancelled by"

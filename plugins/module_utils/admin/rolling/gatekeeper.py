@@ -250,7 +250,7 @@ class Gatekeeper:
             if error.final:
                 raise
             self.controller = -1
-            why = [error.problem.reason]
+            why = [f"{controllers.NOT_TOLD} ({error.problem.reason})"]
             return {broker: gate.also_for(each, why) for broker, each in verdicts.items()}
         self.controller = found.leader
         others = controllers.other_voters(found, self.question.voters) if found.head else ""

@@ -19,7 +19,7 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.plan import
     Failure,
     Plan,
 )
-from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.quorum import Quorum
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.quorum import NO_LEADER, Quorum
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.runner import Outcome, Resource
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.voters.client import (
     VotersClient,
@@ -177,7 +177,7 @@ class Voters(Resource):
             except AdminError as error:
                 words = error.problem.reason
             else:
-                words = unmet(quorum) if quorum.head else "the quorum of controllers has no leader"
+                words = unmet(quorum) if quorum.head else NO_LEADER
             if words:
                 progress.tell(words)
                 return False

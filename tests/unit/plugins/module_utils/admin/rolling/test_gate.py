@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin import quorum as controllers
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.model import (
     Broker,
     ConfigEntry,
@@ -20,7 +21,10 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.model impor
     Topic,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.plan import AdminError
-from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.quorum import Quorum, Replica
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.quorum import (
+    Quorum,
+    Replica,
+)
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.rolling import gate
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.rolling.gate import (
     CANNOT_PASS,
@@ -178,6 +182,22 @@ def test_a_broker_that_nobody_follows_needs_consent_for_what_it_alone_has():
     assert told.startswith("[gate.waiting] broker 1: waited 5 s")
     assert "`-e kafka_accept_unavailable=t0`" in told
     assert judge(snapshot, 1, least(snapshot), ALL, parse_accepted(["t0"])).verdict == GO
+
+
+@pytest.mark.parametrize(
+    ("reasons", "only"),
+    [
+        ([controllers.NO_LEADER], True),
+        ([f"{controllers.NOT_TOLD} (timed out)"], True),
+        ([controllers.NO_LEADER, "not registered: broker 2"], False),
+    ],
+)
+def test_a_quorum_without_a_leader_is_cured_by_a_start_of_all(reasons, only):
+    """With start.yml alone it is a circle: nothing is down, and each broker waits for a leader."""
+    told = gate.waited_in_vain(gate.Verdict(1, WAIT), 300, reasons)
+    assert "run playbooks/stop.yml, then playbooks/site.yml" in told.remedy
+    assert ("reassignments" in told.remedy) is not only
+    assert "playbooks/start.yml" in told.remedy
 
 
 def test_the_last_broker_that_lives_is_not_taken_for_a_sick_one():
