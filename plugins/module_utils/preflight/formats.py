@@ -32,6 +32,12 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.world i
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.problem import Problem
 
+NOBODY_TELLS = (
+    "bring the node's disks back; if they are gone for good, start the others (playbooks/start.yml), since only a"
+    " cluster that runs tells what the node was, and then replace it with playbooks/replace_broker.yml; what is new"
+    " joins then, too"
+)
+
 
 def check_formats(world: World) -> Iterator[Problem]:
     """What is on the disks of each KRaft cluster."""
@@ -145,6 +151,7 @@ def _unformatted(cluster: Cluster) -> Iterator[Problem]:
             "kafka_log_dirs",
             ",".join(member.log_dirs),
             f"the node has no formatted directory, and cluster {cluster.name} has begun",
+            "" if cluster.snapshot else NOBODY_TELLS,
         )
 
 

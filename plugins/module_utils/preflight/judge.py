@@ -180,6 +180,7 @@ NEVER_ACCEPTED = frozenset(
         "migration.secured",
         "migration.version",
         "quorum.changed",
+        "quorum.exchanged",
         "quorum.foreign_format",
         "quorum.left_out",
         "quorum.lost_vote",

@@ -9,7 +9,7 @@ Above all what Kafka itself does not notice, or tells by a process that lives on
 
 from __future__ import annotations
 
-from typing import Any, Dict, Iterable, Iterator, Mapping, Optional
+from typing import Any, Collection, Dict, Iterable, Iterator, Mapping, Optional, Set
 
 from ansible_collections.kafkaops.cluster.plugins.module_utils.addresses import endpoint
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.quorum import other_directory
@@ -81,6 +81,7 @@ def check_quorum(world: World) -> Iterator[Problem]:
         yield from _controller_listener(cluster)
         yield from _controllers_without_login(cluster)
         yield from _left_out(cluster)
+        yield from _exchanged(cluster)
         yield from _votes_again(cluster)
         yield from _quorum_in_force(cluster)
         # A replacement stages and starts a node, too.
@@ -233,7 +234,10 @@ def _quorum_in_force(cluster: Cluster) -> Iterator[Problem]:
         changes = cluster.voters_change or cluster.becomes_dynamic
         if changes and roles == role and _has_left(cluster, member, ids[member.name]):
             continue
-        if (not set(known) <= places if changes else known != wanted) or roles != role:
+        same = known == wanted
+        if changes:
+            same = set(known) <= places or _only_leavers_besides(cluster, set(known), ids)
+        if not same or roles != role:
             yield found(
                 "quorum.changed",
                 member.name,
@@ -241,6 +245,7 @@ def _quorum_in_force(cluster: Cluster) -> Iterator[Problem]:
                 _group(cluster),
                 f"the node is {roles} and knows the controllers {', '.join(known)}; the inventory makes"
                 f" it {role} with {', '.join(wanted) or 'none'}",
+                _back_as_it_was(set(known) - places if roles == role else set()) if changes else "",
             )
 
 
@@ -277,6 +282,30 @@ def _controllers_that_brokers_met(cluster: Cluster) -> Iterator[Problem]:
                 " ports and ids, until playbooks/migrate_back.yml or playbooks/migrate_to_kraft.yml has ended; where"
                 " the host of one is gone for good, give an empty one its name and address",
             )
+
+
+def _only_leavers_besides(cluster: Cluster, known: Set[str], ids: Mapping[str, int]) -> bool:
+    """Whether what a node knows beside those that vote has no vote any more: who lost it may be out of the inventory.
+
+    So it is after a run that has taken votes and was killed before all nodes had learned it.
+    """
+    told = cluster.snapshot.voters if cluster.snapshot else None
+    voting = [each for each in cluster.controllers if ids[each.name] in (told or ())]
+    all_there = told is not None and len(voting) == len(told)
+    return all_there and bool(told) and {_place(each) for each in voting} <= known
+
+
+def _back_as_it_was(strange: Collection[str]) -> str:
+    """The remedy of a playbook that changes the voters, where it is not the way itself."""
+    if not strange:
+        return (
+            "put the node back into the groups that it was in: a broker does not become a controller, nor a controller"
+            " a broker. A new host may be either, or both"
+        )
+    return (
+        f"put the host of {', '.join(sorted(strange))} back into the inventory, with its kafka_address and"
+        " kafka_controller_port; if it is to leave, run playbooks/scale_controllers.yml -e controllers_leave=HOST"
+    )
 
 
 def _has_left(cluster: Cluster, member: Member, number: int) -> bool:
@@ -374,6 +403,27 @@ def _left_out(cluster: Cluster) -> Iterator[Problem]:
             ",".join(running_on),
             "it is to leave, and this run is without it, so that it would go on as a broker without a vote",
         )
+
+
+def _exchanged(cluster: Cluster) -> Iterator[Problem]:
+    """Nodes that know none of the controllers that stay: until their turn they have no way to the quorum.
+
+    Who does not vote asks those that it knows for the leader, and no others. They learn of the new ones last, when the
+    former ones have stopped.
+    """
+    staying = {_place(each) for each in cluster.voters}
+    for member in cluster.nodes if cluster.voters_change and not cluster.static_quorum else ():
+        current = member.product_facts("kafka").get("current") or {}
+        known = set(current.get("controller.quorum.bootstrap.servers", "").split(",")) - {""}
+        leaves = member in cluster.controllers and member not in cluster.voters
+        if known and staying and not leaves and not known & staying:
+            yield found(
+                "quorum.exchanged",
+                member.name,
+                "controllers_leave",
+                ",".join(sorted(cluster.leaving or ())),
+                f"the node knows {', '.join(sorted(known))}, and none of these stays",
+            )
 
 
 def _votes_again(cluster: Cluster) -> Iterator[Problem]:

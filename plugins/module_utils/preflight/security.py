@@ -22,6 +22,8 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.world i
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.problem import Problem
 
+# They make another name of the subject of a certificate.
+NAMED_BY = ("ssl.principal.mapping.rules", "principal.builder.class")
 # They end a name in an argument of kafka-storage.sh format --add-scram.
 NOT_IN_FORMAT = (",", '"', "=", "[", "]")
 
@@ -38,6 +40,7 @@ def check_security(world: World) -> Iterator[Problem]:
                 yield from _in_clear(member)
         for member in cluster.nodes if cluster.kraft else ():
             yield from _at_the_controllers(cluster, member)
+        yield from _by_their_certificates(cluster)
         for member in cluster.servers:
             bind = member.text("zookeeper_bind")
             if member.production and is_open_to_all(bind) and not firewall.is_wanted(member):
@@ -159,6 +162,37 @@ def _at_the_controllers(cluster: Cluster, member: Member) -> Iterator[Problem]:
                 "brokers hand on what a super user asks of them, and the controllers do not know "
                 f"{', '.join(sorted(lacking))} as one",
                 "set kafka_super_users once for controllers and brokers alike",
+            )
+
+
+def _by_their_certificates(cluster: Cluster) -> Iterator[Problem]:
+    """Nodes that come to the controllers by the subject of a certificate, and are no super users there.
+
+    Where rules make another name of it, or an own builder does, nothing is known.
+    """
+    if not cluster.kraft or cluster.controller_protocol != "SSL":
+        return
+    asking = [each for each in cluster.controllers if each.get("kafka_authorizer") is True]
+    known = [_principals(each) for each in asking if not _misread(each, "kafka_super_users")]
+    named_otherwise = any(
+        key in each.mapping(variable)
+        for each in asking
+        for variable in ("kafka_config", "kafka_host_config")
+        for key in NAMED_BY
+    )
+    if not known or named_otherwise:
+        return
+    for member in cluster.nodes:
+        subject = ((member.tls or {}).get("certificate") or {}).get("subject")
+        if subject and any(f"User:{subject}" not in users for users in known):
+            yield found(
+                "security.super_users",
+                member.name,
+                "kafka_super_users",
+                [str(each) for each in member.items("kafka_super_users")],
+                f"the node comes to the controllers as User:{subject}, by its certificate, and the authorizer would"
+                " turn it away",
+                f"add User:{subject}, for controllers and brokers alike",
             )
 
 

@@ -47,6 +47,14 @@ DAY_SECONDS = 86400.0
 # Kafka reads PKCS#8 only; "BEGIN RSA PRIVATE KEY" and its like are older forms.
 _KEY = re.compile(r"-----BEGIN (?P<kind>[A-Z0-9 ]*)PRIVATE KEY-----")
 _NOT_PEM = "not PEM text of a"
+_IN_WORDS = frozenset(
+    getattr(x509.NameOID, name)
+    for name in (
+        *("COMMON_NAME", "ORGANIZATIONAL_UNIT_NAME", "ORGANIZATION_NAME", "LOCALITY_NAME"),
+        *("STATE_OR_PROVINCE_NAME", "COUNTRY_NAME", "DOMAIN_COMPONENT", "USER_ID"),
+    )
+    if HAS_CRYPTOGRAPHY
+)
 
 
 # ---------------------------------------------------------------- reading
@@ -57,7 +65,7 @@ def examine(
 ) -> Optional[Dict[str, Any]]:
     """What `kafka_ssl` of these settings holds; None where there is nothing to say.
 
-    {certificate: {problem, days_left, days_until, names}, key: {problem, matches},
+    {certificate: {problem, days_left, days_until, names, subject}, key: {problem, matches},
     ca: {problem, days_left}}: `problem` is "" where it can be read; days are None where it cannot;
     `matches` is None where that is not known. An absent text is left out.
     """
@@ -71,6 +79,7 @@ def examine(
         chain = _certificates(ssl["certificate"])
         result["certificate"] = _told(chain, now, min)
         result["certificate"]["names"] = _names(chain[0]) if chain else []
+        result["certificate"]["subject"] = _subject(chain[0]) if chain else ""
     if _is_text(ssl.get("ca")):
         result["ca"] = _told(_certificates(ssl["ca"]), now, max)
     if _is_text(ssl.get("key")):
@@ -130,6 +139,19 @@ def _names(certificate: Any) -> List[str]:
     names = extension.value.get_values_for_type(x509.DNSName)
     addresses = extension.value.get_values_for_type(x509.IPAddress)
     return sorted(names) + sorted(str(each) for each in addresses)
+
+
+def _subject(certificate: Any) -> str:
+    """The subject as Java writes it (RFC 2253), by which Kafka knows whose it is; "" where that is not sure.
+
+    Of other attributes than these Java writes the number and the bytes.
+    """
+    try:
+        if any(each.oid not in _IN_WORDS for each in certificate.subject):
+            return ""
+        return str(certificate.subject.rfc4514_string())
+    except ValueError:
+        return ""
 
 
 def _public_key(text: str, password: Optional[bytes]) -> Tuple[str, bytes]:

@@ -665,3 +665,92 @@ def test_a_controller_listens_where_the_others_seek_it(bind, address, resolved, 
     if refused:
         assert found["listeners.bind"].setting == "kafka_controller_bind"
         assert address in found["listeners.bind"].reason
+
+
+@pytest.mark.parametrize(
+    ("voters", "refused"),
+    [
+        # who has left and is still known has no vote
+        ((4, 5, 6), False),
+        # it votes
+        ((4, 5, 6, 7), True),
+        # nobody tells; start.yml starts what is down
+        ((), True),
+    ],
+)
+def test_what_was_taken_out_of_the_inventory_too_early_is_no_circle(voters, refused, tmp_path):
+    """From five to three: killed when votes and services were gone, and before all nodes had learned it."""
+    facts = {name: of for name, of in begun_five().items() if name not in NEW}
+    facts["c-1"] = begun_apart()["c-1"]
+    asked = {"facts": facts, "snapshot": running(*voters)}
+    verdict = verdict_of(apart(), tmp_path, **asked, **changing())
+    assert ("quorum.changed" in told(verdict)) is refused
+    for each in verdict.errors:
+        if each.check == "quorum.changed":
+            assert "put the host of c-4.example.com:9093, c-5.example.com:9093 back" in each.remedy
+    # the others lead to the playbook that goes on with it
+    first, *_rest = [
+        each
+        for each in verdict_of(apart(), tmp_path, **asked).errors
+        if each.check == "quorum.changed"
+    ]
+    assert "playbooks/scale_controllers.yml" in first.remedy
+
+
+def test_a_controller_that_has_moved_is_not_taken_for_one_that_has_left(tmp_path):
+    moved = apart(
+        {"all": {"children": {"controllers": {"hosts": {"c-1": {"ansible_host": "x.com"}}}}}}
+    )
+    asked = {"facts": begun_apart(), "snapshot": running(4, 5, 6)}
+    assert "quorum.changed" in told(verdict_of(moved, tmp_path, **asked, **changing()))
+
+
+def test_a_node_of_another_part_is_told_to_go_back_to_it(tmp_path):
+    """The playbook that refuses it is not the way."""
+    asked = {"facts": begun(), "snapshot": running(1, 2, 3)}
+    wish = kraft(group("controllers", ["kafka-1"]))
+    remedies = {
+        each.subjects: each.remedy
+        for each in verdict_of(wish, tmp_path, **asked, **changing()).errors
+        if each.check == "quorum.changed"
+    }
+    assert any("the groups that it was in" in each for each in remedies.values()), remedies
+
+
+@pytest.mark.parametrize("asked", [{}, {"purpose": "keep", "replaced": 6}])
+def test_a_lost_disk_of_a_cluster_that_is_down_leads_to_a_start_of_the_others_first(
+    asked, tmp_path
+):
+    """The playbook that replaces a node is refused itself while nobody answers."""
+    facts = down(begun_apart(c_3=EMPTY))
+    (found,) = verdict_of(apart(), tmp_path, facts=facts, **asked).errors
+    assert found.check == "quorum.unformatted"
+    assert found.remedy.index("playbooks/start.yml") < found.remedy.index("replace_broker.yml")
+    assert not verdict_of(apart(), tmp_path, facts=facts, purpose="start").errors
+    running_now = {"facts": begun_apart(c_3=EMPTY), "snapshot": running(4, 5, 6)}
+    (found,) = verdict_of(apart(), tmp_path, **running_now).errors
+    assert "playbooks/start.yml" not in found.remedy
+
+
+@pytest.mark.parametrize(
+    ("leave", "refused"),
+    [
+        (["c-1", "c-2", "c-3"], True),
+        (["c-1", "c-2"], False),
+    ],
+)
+def test_of_the_controllers_that_a_node_knows_one_stays(leave, refused, tmp_path):
+    """Brokers would have no way to the quorum between the end of the former ones and their own turn."""
+    hosts = {name: {"ansible_host": f"{name}.example.com"} for name in ("c-4", "c-5", "c-6")}
+    new = dict(list(hosts.items())[: len(leave)])
+    wish = apart({"all": {"children": {"controllers": {"hosts": new}}}})
+    asked = {"facts": begun_apart(), "snapshot": running(4, 5, 6)}
+    found = told(verdict_of(wish, tmp_path, **asked, **changing(*leave)))
+    assert found == ({"quorum.exchanged": NODES} if refused else {})
+    # first two come, and all nodes know them
+    both = apart({"all": {"children": {"controllers": {"hosts": dict(list(hosts.items())[:2])}}}})
+    assert not told(verdict_of(both, tmp_path, **asked, **changing()))
+    facts, everybody = begun_five(), {"controllers": {"hosts": hosts}}
+    asked = {"facts": facts, "snapshot": running(4, 5, 6, 7, 8)}
+    wish = apart({"all": {"children": everybody}})
+    assert not told(verdict_of(wish, tmp_path, **asked, **changing("c-1", "c-2", "c-3")))

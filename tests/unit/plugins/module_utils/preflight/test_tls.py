@@ -6,8 +6,10 @@ from __future__ import annotations
 
 import datetime
 import json
+from types import SimpleNamespace
 
 import pytest
+from cryptography import x509
 from cryptography.hazmat.primitives import serialization
 
 from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight import tls
@@ -208,3 +210,45 @@ def test_the_certificate_of_a_controller_is_for_its_address(
     ]
     assert [each.level for each in found] == ([level] if level else [])
     assert all(each.subjects == ("c-1",) and "127.0.0.1" in each.reason for each in found)
+
+
+@pytest.mark.parametrize(
+    ("users", "config", "refused"),
+    [
+        (["User:admin"], {}, True),
+        (["admin", "CN=one"], {}, False),
+        (["User:CN=one"], {}, False),
+        # what the nodes are called then is not known
+        (["User:admin"], {"ssl.principal.mapping.rules": "RULE:^CN=(.*)$/$1/"}, False),
+        # the brokers come by name and password
+        (["User:admin"], {"protocol": "SASL_SSL"}, False),
+    ],
+)
+def test_nodes_are_super_users_by_the_subjects_of_their_certificates(
+    tmp_path, folder, users, config, refused
+):
+    """Else the controllers turn each other away, and no quorum comes about."""
+    config = dict(config)
+    variables = {
+        "kafka_ssl": pair(folder),
+        "kafka_listeners": [{**LISTENER, "protocol": config.pop("protocol", "SSL")}],
+        "kafka_authorizer": True,
+        "kafka_super_users": users,
+        "kafka_config": config,
+    }
+    verdict = ground.verdict_of(kraft({"all": {"vars": variables}}), tmp_path)
+    found = [each for each in verdict.errors if "by its certificate" in each.reason]
+    assert bool(found) is refused
+    for each in found:
+        assert each.check == "security.super_users" and "add User:CN=one" in each.remedy
+
+
+def test_a_subject_that_java_writes_otherwise_is_not_compared():
+    def subject(*attributes):
+        return tls._subject(SimpleNamespace(subject=x509.Name(attributes)))
+
+    names = x509.NameOID
+    one = x509.NameAttribute(names.COMMON_NAME, "one, two")
+    unit = x509.NameAttribute(names.ORGANIZATIONAL_UNIT_NAME, "ops")
+    assert subject(unit, one) == "CN=one\\, two,OU=ops"
+    assert subject(one, x509.NameAttribute(names.EMAIL_ADDRESS, "a@b.c")) == ""
