@@ -78,7 +78,7 @@ def lost(**missed):
         ({"a": lost(p0=[(12, 13)]), "b": lost(p0=[(12, 13)])}, set(), 4, [(0, 12), (0, 12)]),
         # it is gone from the log: no group's fault; but what only one of them misses is there
         ({"a": lost(p0=[(12, 13)]), "b": lost(p0=[(12, 13)])}, {0}, 0, []),
-        ({"a": lost(p0=[(12, 13)]), "b": lost(p0=[(13, 15)])}, {0}, 3, [(0, 12), (0, 14)]),
+        ({"a": lost(p0=[(12, 13)]), "b": lost(p0=[(13, 15)])}, {0}, 3, [(0, 14), (0, 12)]),
         ({"a": FOUND, "b": lost(p0=[(12, 12)])}, {0}, 1, [(0, 12)]),
         ({"a": lost(p0=[(12, 12)]), "b": lost(p0=[(12, 12)])}, {1}, 2, [(0, 12), (0, 12)]),
     ],
@@ -88,6 +88,16 @@ def test_groups_are_judged(deliveries, doubtful, count, places):
     assert (found.id, found.count) == ("continuity", count)
     assert [(w["partition"], w["offset"]) for w in found.witnesses] == places
     assert all("group a" in w["reason"] or "group b" in w["reason"] for w in found.witnesses)
+
+
+def test_each_range_that_a_group_was_led_past_is_named_by_itself():
+    """5 and 100 are not "offsets 5 to 6"."""
+    found = continuity.check(STARTS, {"a": FOUND, "b": lost(p0=[(5, 5), (100, 102)])}, set())
+    assert found.count == 4
+    assert [(w["offset"], w["records"], w.get("last_offset")) for w in found.witnesses] == [
+        (100, 3, 102),
+        (5, 1, None),
+    ]
 
 
 @pytest.mark.parametrize(

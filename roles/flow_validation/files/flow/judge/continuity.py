@@ -15,6 +15,7 @@ import time
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
+from typing import Iterable
 
 from flow.judge import verdict
 from flow.messages.failure import CannotRun
@@ -99,30 +100,37 @@ def check(starts: dict, deliveries: dict, doubtful: set) -> verdict.Check:
         )
         for number in doubtful
     }
-    witnesses, count = [], 0
+    commits, passed_over = [], []
     for group, delivery in sorted(deliveries.items()):
         for number, start in sorted(starts.items()):
             found = delivery.committed.get(number)
             if delivery.committed and found != start:  # empty: nobody said
-                count += 1
                 what = "nothing" if found is None else found
                 reason = f"group {group} had committed {start}, the cluster says {what}"
-                witnesses.append({"partition": number, "offset": start, "reason": reason})
+                commits.append({"partition": number, "offset": start, "reason": reason})
         told = " ".join(["", *delivery.complaints]).rstrip()
+        reason = f"group {group} was not handed it.{told}"
         for number, ranges in sorted(delivery.missed.items()):
-            excused = gone.get(number, ())
-            missing = [offset for offset in _unfold(ranges) if offset not in excused]
-            if missing:
-                count += len(missing)
-                witnesses.append(
-                    {
-                        "partition": number,
-                        "offset": missing[0],
-                        "records": len(missing),
-                        "reason": f"group {group} was not handed it.{told}",
-                    }
-                )
-    return verdict.Check("continuity", count, witnesses)
+            for first, last in _without(ranges, gone.get(number, set())):
+                place = {"partition": number, "offset": first, "records": last - first + 1}
+                more = {"last_offset": last} if last > first else {}
+                passed_over.append({**place, **more, "reason": reason})
+    passed_over.sort(key=lambda each: -each["records"])
+    count = len(commits) + sum(each["records"] for each in passed_over)
+    return verdict.Check("continuity", count, [*commits, *passed_over])
+
+
+def _without(ranges: Iterable[tuple], excused: set) -> list:
+    """The ranges (first, last) that are left of these without those offsets."""
+    found: list = []
+    for offset in _unfold(ranges):
+        if offset in excused:
+            continue
+        if found and found[-1][1] == offset - 1:
+            found[-1] = (found[-1][0], offset)
+        else:
+            found.append((offset, offset))
+    return found
 
 
 def unclear(deliveries: dict, doubtful: set) -> list:

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 from typing import Mapping, Optional, Sequence
 
@@ -14,6 +15,7 @@ DEFAULTS = {"timeout": 60, "groups": 2}
 _SPARK_AND_TIME = ("master", "spark_config", "jars", "timeout")
 
 _PLACES = 3  # of each check; the page has more
+_HAS_THE_PLACE = re.compile(r"offsets |offset (fell|rose)")  # a reason
 
 # check id -> what is said of `n` violations; one alone, and several
 _SAYS = {
@@ -76,7 +78,7 @@ def _clause(
     said = one if check["count"] == 1 else several.format(n=f"{check['count']:,}")
     witnesses = check["witnesses"][:_PLACES]
     # a reason is long enough for a line
-    if witnesses and (witnesses[0].get("offset") is None or _elsewhere(witnesses[0], topic)):
+    if witnesses and (_told_by_reason(witnesses[0]) or _elsewhere(witnesses[0], topic)):
         witnesses = witnesses[:1]
     places: dict = {}  # where -> offsets there
     for each in witnesses:
@@ -112,16 +114,25 @@ def _where(witness: dict, leaders: Mapping[int, int], named: set) -> str:
     return f"partition {partition}" + ("" if broker is None else f", led by broker {broker},")
 
 
+def _told_by_reason(witness: dict) -> bool:
+    """Whether its offset does not say where its records are: it has none, or several without the last one's. Those may
+    stand elsewhere, or not at all, as what is missing before a record.
+    """
+    if witness.get("offset") is None:
+        return True
+    several = (witness.get("records") or 1) > 1 and witness.get("last_offset") is None
+    return several and not _HAS_THE_PLACE.search(str(witness["reason"]))
+
+
 def _offsets(witness: dict) -> str:
-    """The offsets; what has none, or has the range in its reason, is told by that."""
-    offset, reason = witness.get("offset"), witness["reason"]
-    of_reason = "offsets " in reason or "offset fell" in reason
-    if offset is None or witness.get("partition") is None or of_reason:
-        return str(reason)
-    records = witness.get("records") or 1
-    if records > 1:
-        return f"offsets {offset} to {witness.get('last_offset') or offset + records - 1}"
-    return f"offset {offset}"
+    """The offsets; what has none, or has the place in its reason, is told by that."""
+    offset, reason = witness.get("offset"), str(witness["reason"])
+    if offset is None or witness.get("partition") is None or _HAS_THE_PLACE.search(reason):
+        return reason
+    if _told_by_reason(witness):
+        return f"offset {offset}: {reason}"
+    last = witness.get("last_offset", offset)
+    return f"offset {offset}" if last == offset else f"offsets {offset} to {last}"
 
 
 def what_now(
