@@ -399,8 +399,8 @@ WITNESS = {"topic": "t", "partition": 4, "producer": 0, "attempt": 0, "sequence"
          "offsets 0 to 1999, and more)"),
         (7, {"partition": 5, "offset": 3, "records": 7, "reason": "the end offset fell from 10 to 3"},
          "(partition 5 the end offset fell from 10 to 3)"),
-        (7, {"partition": 5, "offset": 3, "records": 7, "reason": "the first offset rose to 10, beyond the run's first, 3"},
-         "(partition 5 the first offset rose to 10, beyond the run's first, 3)"),
+        (7, {"partition": 5, "offset": 3, "records": 7, "reason": "the first offset rose to 10, beyond 3"},
+         "(partition 5 the first offset rose to 10, beyond 3)"),
         # what is missing stands nowhere, least of all behind the record that tells of it
         (99, {"partition": 4, "offset": 12, "records": 99, "reason": "numbers 1 to 99 of k are left out"},
          "(partition 4, led by broker 2, offset 12: numbers 1 to 99 of k are left out)"),

@@ -19,7 +19,7 @@ from flow.judge import checks, judge, naming, reading, verdict
 from flow.messages import progress, stack_trace
 from flow.messages.failure import CannotRun
 from flow.prepare import applied, java_admin, room
-from flow.prepare.cluster import ABSENT_SECONDS, CLEANUP_POLICY, MIN_ISR, TIMESTAMP_TYPE
+from flow.prepare.cluster import ABSENT_SECONDS, CLEANUP_POLICY, GONE, MIN_ISR, TIMESTAMP_TYPE
 from flow.present import conclusion, sentence
 
 SCHEMA_VERSION = 1
@@ -276,16 +276,23 @@ class _Seen:
         return sum(getattr(each, what) for each in self.counted.values())
 
 
-def inspect(spark, options, cluster, before: dict, for_java, watch) -> dict:
+def inspect(spark, options, cluster, before: dict, topic_id: str, for_java, watch) -> dict:
     """Read the topic `options.topic` up to `before` (partition -> partition.Partition) and judge it;
-    returns the document of inspection.json.
+    returns the document of inspection.json. topic_id: of that moment, "" where the cluster gives none.
     """
     started = datetime.now(timezone.utc).isoformat(timespec="seconds")
     expressions = Expressions.of(options)
     refuse_wrong(spark, expressions)
     config = cluster.effective_config(options.topic, (MIN_ISR, TIMESTAMP_TYPE, CLEANUP_POLICY))
     why = left_out(expressions, config[CLEANUP_POLICY])
-    seen = _look(spark, options, expressions, cluster, before, why, for_java, watch)
+    try:
+        seen = _look(spark, options, expressions, cluster, before, why, for_java, watch)
+    except Exception as error:  # Spark has words of its own for that
+        if cluster.why_unseen(options.topic) == GONE:
+            raise CannotRun(_deleted(options.topic)) from error
+        raise
+    if topic_id and cluster.topic_id(options.topic) not in ("", topic_id):
+        raise CannotRun(f"{_deleted(options.topic)}, and is another one since; inspect that one")
     found, why = dict(seen.found), seen.why
     registered = cluster.describe().brokers
     asked = applied.holders(seen.now, registered)
@@ -398,7 +405,7 @@ def _look(spark, options, expressions, cluster, before, why, for_java, watch) ->
             kept.count()  # all of it, so that the positions asked for next are of a later moment
         now = cluster.positions(topic, wait=ABSENT_SECONDS, committed=committed, known=before)
         if not now:
-            raise CannotRun(f"topic {topic} was deleted while it was read")
+            raise CannotRun(_deleted(topic))
         open_ = _others_of(before, now)
         if "gap" not in found:  # by which they would be told
             open_ += _gone(set(before) - set(now))
@@ -446,6 +453,10 @@ def _gone(numbers: Collection[int]) -> list:
         return []
     named = f"partition{'s' * (len(numbers) > 1)} {', '.join(map(str, sorted(numbers)))}"
     return [f"no broker told any more of {named} when the topic had been read; inspect it again"]
+
+
+def _deleted(topic: str) -> str:
+    return f"topic {topic} was deleted while it was read"
 
 
 def _others_of(before: dict, now: dict) -> list:

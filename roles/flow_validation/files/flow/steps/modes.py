@@ -277,6 +277,7 @@ def inspect(options: argparse.Namespace) -> int:
     jars = session.prepare_java(options.jars)
     refuse_several(settings)
     cluster = Cluster(settings, options.timeout)
+    topic_id = cluster.topic_id(options.topic)
     positions = cluster.positions(options.topic, committed=options.transactional)
     if not positions:
         if cluster.why_unseen(options.topic) == HIDDEN:
@@ -290,7 +291,7 @@ def inspect(options: argparse.Namespace) -> int:
             running = session.running(options.master, jars, work, records, given=given)
             spark = opened.enter_context(running)
             for_java = for_executors(spark, for_java, len(positions))
-        document = inspection.inspect(spark, options, cluster, positions, for_java, watch)
+        document = inspection.inspect(spark, options, cluster, positions, topic_id, for_java, watch)
     page = report.inspection_page(document, inspection.MEANING)
     return conclusion.publish(options.output, "inspection", document, "inspection.html", page)
 

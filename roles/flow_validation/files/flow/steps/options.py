@@ -26,9 +26,13 @@ def _read_properties(path: str, what: str) -> dict:
         ) from error
 
 
+# Where brokers allow that, clients that write, and Java's that read, make a topic anew that its owner has deleted.
+_MAKES_TOPICS = "allow.auto.create.topics"
+
+
 def clients_settings(servers: str, config: Optional[str]) -> tuple:
     """(properties for librdkafka, properties for Java) of a file of client properties, and the
-    servers.
+    servers. None of these clients makes a topic that is not there.
     """
     properties = {}
     if config:
@@ -38,7 +42,8 @@ def clients_settings(servers: str, config: Optional[str]) -> tuple:
         for_java = client.for_java(properties)
     except ValueError as error:
         raise CannotRun(str(error)) from error
-    return {"bootstrap.servers": servers, **for_python}, for_java
+    for_python = {"bootstrap.servers": servers, **for_python, _MAKES_TOPICS: False}
+    return for_python, {**for_java, _MAKES_TOPICS: "false"}
 
 
 def whole_paths(properties: dict) -> dict:

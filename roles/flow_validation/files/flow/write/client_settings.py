@@ -25,6 +25,7 @@ OWN_SETTINGS = {
     "transaction.timeout.ms": "it follows from --delivery-timeout",
     "bootstrap.servers": "give --bootstrap-servers",
     "metadata.broker.list": "it is another name of bootstrap.servers; give --bootstrap-servers",
+    "allow.auto.create.topics": "it is false, since the job makes no topic that somebody has deleted",
     "test.mock.num.brokers": "the cluster shall be a real one",
 }
 # How a client logs in: secrets, which every user of the machine would see on the job's command line.
