@@ -12,7 +12,7 @@ from confluent_kafka import Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 from flow.judge import reading
 from flow.messages.failure import CannotRun
-from flow.prepare import consuming
+from flow.prepare import consuming, java_admin
 from flow.steps import options as steps_options
 from flow.write import client_settings
 
@@ -100,6 +100,25 @@ def test_a_reader_leaves_a_deleted_topic_deleted(servers, topic):
     finally:
         client.close()
     assert not topic.is_there()
+
+
+@pytest.mark.parametrize("told", [True, False])
+def test_javas_reader_leaves_a_deleted_topic_deleted(spark, servers, topic, told):
+    """Unless it is not told."""
+    _settings, for_java = steps_options.clients_settings(servers, None)
+    mine = {"metadata.max.age.ms": "500", "auto.offset.reset": "earliest"}
+    with java_admin.consumer(spark, servers, {**(for_java if told else {}), **mine}) as (
+        jvm,
+        client,
+    ):
+        place = jvm.org.apache.kafka.common.TopicPartition(topic.name, 0)
+        client.assign(jvm.java.util.Collections.singletonList(place))
+        client.poll(jvm.java.time.Duration.ofSeconds(2))
+        topic.delete()
+        until = time.monotonic() + SILENT_SECONDS
+        while time.monotonic() < until:
+            client.poll(jvm.java.time.Duration.ofMillis(200))
+    assert topic.is_there() != told
 
 
 @pytest.mark.parametrize("when", ["before", "after"])
