@@ -69,6 +69,39 @@ def test_a_topic_pauses_only_while_all_its_partitions_do():
     assert timing.longest_pause_ms(seen, [7]) is None
 
 
+def by_clocks(ahead_ms, until_ms=1000):
+    """Of three partitions with a record every ten milliseconds, whose leaders' clocks are so far ahead."""
+    rows = []
+    for number, ahead in enumerate(ahead_ms):
+        for moment in range(0, until_ms, 10):
+            least = {"latency_class": 1, "least_latency": ahead * 1000 + 900, "most_latency": 10**7}
+            rows.append({**verdicts.row(number, START + ahead + moment, 10, 1), **least})
+    return timing.observe(timing.Clock(timing.APPENDED, 10, 1), rows)
+
+
+def test_leaders_clocks_make_no_pause_and_no_rate():
+    """One broker without NTP, three seconds ahead: nothing paused, and nothing was slow."""
+    seen = by_clocks([0, 0, 3000])
+    assert seen.apart_ms() == 3000
+    told = timing.to_json(seen, timing.Acknowledgements())
+    hidden = ("longest_pause", "records_per_second", "leaders_apart_ms")
+    assert [told[name] for name in hidden] == [None, None, 3000]
+    page = report.page(verdicts.document("pass", "x", seen, partitions=3))
+    assert "clocks may differ by that, so no pause or rate of the whole topic is told" in page
+    assert "No pause of" not in page and "<dd>not known</dd>" in page
+
+
+@pytest.mark.parametrize("ahead_ms", [[0, 0, 0], [0, 5, 150]])
+def test_clocks_that_agree_hide_nothing(ahead_ms):
+    told = timing.to_json(by_clocks(ahead_ms), timing.Acknowledgements())
+    assert told["leaders_apart_ms"] is None and told["records_per_second"] > 250
+
+
+def test_a_run_that_is_much_longer_than_clocks_differ_has_a_rate():
+    told = timing.to_json(by_clocks([0, 0, 3000], 20_000), timing.Acknowledgements())
+    assert told["leaders_apart_ms"] == 3000 and 250 < told["records_per_second"] < 301
+
+
 @given(
     st.lists(st.tuples(st.integers(0, 500_000), st.integers(1, 9)), max_size=80),
     st.lists(st.tuples(st.integers(0, 500_000), st.integers(1, 9)), max_size=80),

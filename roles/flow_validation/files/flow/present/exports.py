@@ -91,7 +91,7 @@ def _metrics_of_time(timing: dict) -> Iterator[Tuple[str, str, List[Sample]]]:
         )
     pause, acknowledged = timing["longest_pause"], timing["acknowledged"]
     pauses: List[Sample] = []
-    if timing["first_ms"] is not None:
+    if timing["first_ms"] is not None and (pause or not timing.get("leaders_apart_ms")):
         pauses.append(({"of": "records"}, pause["ms"] / 1000 if pause else 0.0))
     if acknowledged:
         pauses.append(({"of": "acknowledgements"}, acknowledged["longest_pause_ms"] / 1000))

@@ -237,7 +237,9 @@ def _facts(verdict: dict) -> str:
         facts.append(("latency, median", plots.span(measured["p50_ms"])))
         facts.append(("latency, p99", plots.span(measured["p99_ms"])))
     if timing["first_ms"] is not None:
-        facts.append(("longest pause", _pause(pause and pause["ms"], timing["bucket_ms"])))
+        untold = not pause and timing.get("leaders_apart_ms")
+        told = _pause(pause and pause["ms"], timing["bucket_ms"])
+        facts.append(("longest pause", "not known" if untold else told))
     return cells(facts)
 
 
@@ -425,6 +427,9 @@ def _rate(timing: dict, events: Sequence[dict] = (), changes: Sequence[dict] = (
     if pause:
         silence = f"The longest pause of the whole topic was {plots.span(pause['ms'])}"
         silence += " (hatched)." if pause["ms"] >= _NOTABLE_MS else "."
+    if apart_ms := timing.get("leaders_apart_ms"):
+        silence = silence if pause else ""
+        silence += f" {_apart(apart_ms, timing)}"
     says = f"Records that were read, by {what}, in steps of {plots.span(bucket_ms)}. {silence}"
     acknowledged = timing.get("acknowledged")
     if acknowledged:
@@ -443,6 +448,16 @@ def _rate(timing: dict, events: Sequence[dict] = (), changes: Sequence[dict] = (
         title,
         lambda width: plots.rate(series, bucket_ms, drawn, acknowledged, width, events, moments),
         says,
+    )
+
+
+def _apart(apart_ms: int, timing: dict) -> str:
+    """Why something is not told of the whole topic."""
+    missing = {"pause": timing["longest_pause"], "rate": timing["records_per_second"]}
+    untold = " or ".join(name for name, told in missing.items() if told is None)
+    return (
+        f"In some partitions all records were appended {plots.span(apart_ms)} later, after they were sent, than in"
+        f" others: their leaders' clocks may differ by that, so no {untold} of the whole topic is told."
     )
 
 

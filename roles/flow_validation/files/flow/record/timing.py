@@ -10,7 +10,7 @@ in microseconds. Both are put into buckets, so that what is kept grows with neit
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Iterable, Mapping, Optional
 
 APPENDED, CREATED = "LogAppendTime", "CreateTime"
@@ -21,6 +21,8 @@ _ROWS = 1500  # buckets of time, over all partitions: what the driver can take w
 _BUCKETS = range(60, 601)
 _SAMPLES = 50_000  # taking a number out of bytes is dear in Spark, and this many say it all
 _PAUSES = 5  # longest pauses that are told of a partition
+_LEAST_APART_MS = 200  # of leaders' least latencies: less is how clients and brokers fill batches
+_RATE_SHARE = 4  # of the time of a run, what clocks may make of it: a fourth
 _QUANTILES = (("p50_ms", 0.5), ("p99_ms", 0.99), ("p99_9_ms", 0.999))
 
 
@@ -246,6 +248,15 @@ class Observed:
     latencies: dict  # class -> sampled records
     most_us: Optional[int] = None  # the greatest sampled latency, microseconds
     least_us: Optional[int] = None
+    least_of: Mapping[int, int] = field(default_factory=dict)  # partition -> the same, of its own
+
+    def apart_ms(self) -> int:
+        """By how much the clocks of leaders may differ, as all that they appended came so much later, after it was
+        sent, in one partition than in another; 0 if that is little, or not known.
+        """
+        least = self.least_of.values()
+        apart = (max(least) - min(least)) // 1000 if least else 0
+        return apart if apart >= _LEAST_APART_MS else 0
 
 
 def observe(measured: Clock, rows: Iterable) -> Observed:
@@ -254,7 +265,8 @@ def observe(measured: Clock, rows: Iterable) -> Observed:
     """
     partitions: dict = {}
     latencies: dict = {}
-    least, most = [], []
+    least_of: dict = {}
+    most = []
     for row in rows:
         if row["bucket"] is None:
             continue
@@ -267,31 +279,39 @@ def observe(measured: Clock, rows: Iterable) -> Observed:
         number = row["latency_class"]
         if number is not None:
             latencies[number] = latencies.get(number, 0) + row["records"]
-            least.append(row["least_latency"])
+            least = least_of.get(row["partition"], row["least_latency"])
+            least_of[row["partition"]] = min(least, row["least_latency"])
             most.append(row["most_latency"])
     return Observed(
         measured,
         partitions,
         latencies,
         max(most) if most else None,
-        min(least) if least else None,
+        min(least_of.values(), default=None),
+        least_of,
     )
 
 
 def to_json(
     seen: Observed, acknowledged: Acknowledgements, took: Optional[Latencies] = None
 ) -> dict:
-    """The part `timing` of verdict.json; took: how long acknowledgements did."""
-    measured = seen.clock
+    """The part `timing` of verdict.json; took: how long acknowledgements did. What leaders' clocks may have made of
+    nothing is not told: a pause of the whole topic, and the rate.
+    """
+    measured, apart_ms = seen.clock, seen.apart_ms()
     whole = together(seen.partitions.values())
-    top = longest(pauses(whole, measured.bucket_ms))
+    found = longest(pauses(whole, measured.bucket_ms))
+    top = [each for each in found if each[1] - each[0] > apart_ms]
+    length = _length(whole)
+    uncertain = apart_ms * _RATE_SHARE > length
     return {
         "timestamp_type": measured.kind,
         "bucket_ms": measured.bucket_ms,
         "first_ms": min((b.first_ms for b in whole.values()), default=None),
         "last_ms": max((b.last_ms for b in whole.values()), default=None),
-        "records_per_second": _mean(whole),
+        "records_per_second": None if uncertain else _mean(whole),
         "longest_pause": _pause(top[0]) if top else None,
+        "leaders_apart_ms": apart_ms if top != found or (uncertain and length) else None,
         "series": _series(whole, measured.bucket_ms),
         "acknowledged": acknowledged.series(),
         "partitions": [
@@ -310,11 +330,15 @@ def longest_pause_ms(seen: Observed, partitions: Iterable[int]) -> Optional[int]
     return found[0][1] - found[0][0] if found else None
 
 
+def _length(buckets: Mapping[int, Bucket]) -> int:
+    """Milliseconds from the first to the last record."""
+    first = min((b.first_ms for b in buckets.values()), default=0)
+    return max((b.last_ms for b in buckets.values()), default=0) - first
+
+
 def _mean(buckets: Mapping[int, Bucket]) -> Optional[float]:
     """Records a second between the first and the last one; None if they share a millisecond."""
-    if not buckets:
-        return None
-    length = max(b.last_ms for b in buckets.values()) - min(b.first_ms for b in buckets.values())
+    length = _length(buckets)
     return round(sum(b.records for b in buckets.values()) * 1000 / length, 1) if length else None
 
 
