@@ -52,6 +52,30 @@ def test_what_a_topic_may_have_deleted(settings, age, sizes, reasons):
     assert expiry.reasons(settings, age, [0, 1], sizes) == reasons
 
 
+AHEAD = "retention.ms=3600000 (if a broker's clock is {} s ahead of the job's: see that they agree)"
+
+
+@pytest.mark.parametrize(
+    ("stamped", "age", "why"),
+    [
+        # brokers ten minutes ahead of the producers delete the first records when they are fifty minutes old
+        ("CreateTime", 53 * 60, AHEAD.format(420)),
+        ("CreateTime", 1, AHEAD.format("3,599")),
+        ("CreateTime", 3600, "retention.ms=3600000"),
+        # by their own clocks alone
+        ("LogAppendTime", 53 * 60, None),
+        ("LogAppendTime", 3600, "retention.ms=3600000"),
+    ],
+)
+def test_a_broker_whose_clock_is_ahead_may_delete_what_looks_young(stamped, age, why):
+    found = expiry.reasons(retention("3600000"), age, [0], {}, stamped=stamped)
+    assert found == ({0: why} if why else {})
+
+
+def test_no_clock_explains_what_was_to_stay_for_a_week():
+    assert expiry.reasons(retention("604800000"), 600, [0], {}, stamped="CreateTime") == {}
+
+
 def test_what_is_left_of_a_ledger():
     whole, other = Row(0, 1, 0, ACKED, 0, 9, 100, 109), Row(0, 1, 1, ACKED, 0, 9, 100, 109)
     unknown = Row(0, 1, 0, UNKNOWN, 10, 12)

@@ -15,6 +15,7 @@ from typing import Dict, Iterable, List, Mapping, Optional
 from flow.record.ledger import Row
 from flow.record.partition import Partition
 from flow.record.schema import ACKED
+from flow.record.timing import APPENDED, CREATED
 
 RETENTION_MS, RETENTION_BYTES, POLICY = "retention.ms", "retention.bytes", "cleanup.policy"
 SETTINGS = (RETENTION_MS, RETENTION_BYTES)
@@ -27,7 +28,9 @@ LOOKS_FOR_TRANSACTIONS = "transaction.abort.timed.out.transaction.cleanup.interv
 OFFSETS_MINUTES = "offsets.retention.minutes"
 _LEAST_OFFSETS_MINUTES = 1  # that brokers allow
 _NEARLY = 0.9  # of what a partition may have
-_CLOCKS_SECONDS = 5.0  # by which brokers' clocks may be ahead
+_CLOCKS_SECONDS = 5.0  # by which brokers' clocks may be ahead of each other
+# The same, of that of the machine that ran the job, which the collection does not look after.
+_STRANGERS_SECONDS = 86_400.0
 
 
 def reasons(
@@ -36,19 +39,26 @@ def reasons(
     partitions: Iterable[int],
     sizes: Optional[Mapping[int, int]],
     was: Mapping[str, str] = MappingProxyType({}),
+    stamped: str = APPENDED,
 ) -> Dict[int, str]:
     """partition -> setting by which it may have deleted records of this age, as `name=value`, of those of
     which there is one.
 
     sizes: partition -> bytes that it has now, None where nobody could say. A partition that has deleted by
     its size is left with at least as much as it may have. was: the settings when the run wrote; where they
-    have been others since, nobody knows what they were meanwhile.
+    have been others since, nobody knows what they were meanwhile. stamped: the topic's message.timestamp.type when
+    it wrote. Of producers' timestamps brokers tell the age by another clock than those have, and no request asks them
+    what it says: what would have been deleted too early by the one may have been due by the other.
     """
     if told := changed(was, settings):
         return dict.fromkeys(partitions, told)
     limit = int(settings.get(RETENTION_MS) or -1)
-    if 0 <= limit <= (age_seconds + _CLOCKS_SECONDS) * 1000:
+    early = limit / 1000 - age_seconds
+    if limit >= 0 and early <= _CLOCKS_SECONDS:
         return dict.fromkeys(partitions, f"{RETENTION_MS}={limit}")
+    if limit >= 0 and stamped == CREATED and early <= _STRANGERS_SECONDS:
+        ahead = f"if a broker's clock is {early:,.0f} s ahead of the job's: see that they agree"
+        return dict.fromkeys(partitions, f"{RETENTION_MS}={limit} ({ahead})")
     most = int(settings.get(RETENTION_BYTES) or -1)
     if most < 0:
         return {}

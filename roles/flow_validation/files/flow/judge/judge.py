@@ -233,12 +233,14 @@ class Judge:
         age, planned = self._age_seconds(), applied.when_planned(self.plan.cluster)
         found: dict = {}
         if not of_each:
-            found = expiry.reasons(settings, age, begins, sizes, self.plan.keeps)
+            kept, stamped = self.plan.keeps, self.plan.timestamp_type
+            found = expiry.reasons(settings, age, begins, sizes, kept, stamped)
         for broker, each in of_each.items():
             held = [n for n in begins if broker in now[n].replicas]
             was = {**self.plan.keeps, **planned.get(broker, {})}
             apart = any(applied.differing(of_each, name) for name in names)
-            for number, why in expiry.reasons(each, age, held, sizes, was).items():
+            stamped = was.get(TIMESTAMP_TYPE, self.plan.timestamp_type)
+            for number, why in expiry.reasons(each, age, held, sizes, was, stamped).items():
                 found.setdefault(number, f"{why} at broker {broker}" if apart else why)
         return found
 
