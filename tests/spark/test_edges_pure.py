@@ -301,6 +301,18 @@ def test_a_topic_with_remote_storage_may_be_larger_than_the_brokers_disks_say(
     assert bool(found) is gone
 
 
+@pytest.mark.parametrize(("stamped", "open_"), [("CreateTime", True), ("LogAppendTime", False)])
+def test_a_judge_whose_clock_is_behind_accuses_no_broker(monkeypatch, stamped, open_):
+    settings = {**KEPT, "retention.ms": "3600000"}
+    asked = SimpleNamespace(effective_config=lambda _topic, _names: settings)
+    monkeypatch.setattr(judge.room, "sizes", lambda *_more: {0: 10})
+    minutes_ago = datetime.now(timezone.utc) - timedelta(minutes=53)
+    plan = plan_of(
+        created=False, keeps=settings, timestamp_type=stamped, started=minutes_ago.isoformat()
+    )
+    assert bool(judging(asked, plan)._deleted_by({0: 5}, partitions(10))) is open_
+
+
 @pytest.mark.parametrize(
     ("properties", "packed"),
     [
@@ -1251,6 +1263,19 @@ def test_an_attempt_that_was_changed_is_no_witness(tmp_path, change):
     assert not unknown.acked and not unknown.planned
 
 
+@pytest.mark.parametrize("broken", [True, False])
+def test_a_copy_of_an_attempt_does_not_count_its_records_twice(tmp_path, broken):
+    """Of a killed run there is neither a number of rows nor a digest that would show it."""
+    files.new_ledger(str(tmp_path))
+    notes.notes_of({"directory": str(tmp_path / "_attempts")}).save(attempt_of())
+    whole = (tmp_path / "_attempts" / "00000-00003.json").read_text()
+    (tmp_path / "_attempts" / "00000-00003.bak.json").write_text(whole)
+    with pytest.raises(
+        CannotRun, match=r"00000-00003.bak.json is a copy of .*00003.json, by which"
+    ):
+        files.load_attempts(str(tmp_path), broken=broken)
+
+
 def test_an_attempt_of_a_version_without_checksums_is_read(tmp_path):
     files.new_ledger(str(tmp_path))
     path = tmp_path / "_attempts" / "00000-00003.json"
@@ -1669,6 +1694,7 @@ def test_every_mode_looks_at_its_executors_from_the_start_of_spark_on(monkeypatc
     asked = SimpleNamespace(
         describe=lambda: cluster.Description("c", {1: "h:1"}),
         positions=lambda _topic, **_more: partitions(9),
+        topic_id=lambda _topic: "",
     )
     for module in (modes, starting):
         monkeypatch.setattr(module, "Cluster", lambda *_more: asked)

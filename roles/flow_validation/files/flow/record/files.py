@@ -321,7 +321,8 @@ def load_attempts(ledger: str, broken: bool = False, run_id: str = "", parts: bo
     left where they are: that costs as much however long they run.
 
     A file that cannot be read is CannotRun. With `broken` it is an attempt of which nothing is known
-    but that it ran: it may have written anything twice. With `run_id`, one of another run is CannotRun.
+    but that it ran: it may have written anything twice. With `run_id`, one of another run is CannotRun. So is one by
+    another name than its own, always: a copy, whose records would count twice.
     """
     at = place.of(ledger)
     found = []
@@ -332,6 +333,11 @@ def load_attempts(ledger: str, broken: bool = False, run_id: str = "", parts: bo
             attempt = _understood(Attempt.from_json, text, _LATER_IN_ATTEMPTS, ledger, of)
             if run_id and attempt.run_id not in ("", run_id):
                 raise CannotRun(_damaged(ledger, f"_attempts/{name} is of another run"))
+            if of != (own := attempt_name(attempt.producer, attempt.attempt)):
+                raise CannotRun(
+                    f"the ledger {ledger} is damaged: {of} is a copy of {own}, by which its records would count twice;"
+                    f" remove it, or give it that name if {own} is gone, then judge again"
+                )
             found.append(_with_parts(at, attempt) if parts and attempt.parts else attempt)
         except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
             numbers = name[: -len(".json")].split("-")
