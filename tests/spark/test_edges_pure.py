@@ -757,6 +757,16 @@ def test_who_has_written_more_than_the_run_was_to_have_is_not_unfinished(acked, 
     assert ledger.unfinished(rows, 1, 1, 10) == left
 
 
+def test_what_one_partition_has_too_much_of_another_does_not_have():
+    rows = [
+        Row(0, 0, 0, "acked", 0, 119, 0, 119),
+        Row(0, 0, 1, "acked", 0, 79, 0, 79),
+        Row(0, 0, 1, "unknown", 80, 119, None, None, "no answer"),
+    ]
+    assert ledger.unfinished(rows, 2, 1, 200) == [0]
+    assert ledger.unfinished(rows, 2, 1, 160) == []
+
+
 # -- a run that is judged while it writes
 
 

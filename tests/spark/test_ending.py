@@ -7,13 +7,15 @@ import os
 import subprocess
 import sys
 import time
+from types import SimpleNamespace
 
 import job
 import pytest
-from flow.record import ledger
+from flow.record import files, ledger
 from flow.record.ledger import Attempt
-from flow.write.ending import end_position
-from flow.write.notes import END, end_of
+from flow.write import ending
+from flow.write.ending import end_of_all, end_position
+from flow.write.notes import END, end_of, notes_of
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -33,6 +35,54 @@ def test_the_end_lies_ahead_of_everybody_and_within_the_plan(position, rate, par
     end = end_position(position, rate, partitions, most)
     assert 1 <= end <= most
     assert end > position or end == most
+
+
+@pytest.mark.parametrize(
+    ("fastest", "slowest", "end"),
+    [
+        (5_000, 4_900, 5_031),  # all together, in the midst of the plan: at the foremost one's
+        (9_990, 9_980, None),  # at the end of the plan, in a moment
+        # one was held up for minutes: it does not go on for as long
+        (10_000, 4_000, 4_031),
+        (10_000, 9_899, 9_930),
+        (10_000, 9_900, None),
+        (5_000, 4_000, 4_031),
+    ],
+)
+def test_nobody_waits_for_a_task_that_was_held_up(fastest, slowest, end):
+    """At ten records a second of each partition."""
+    assert end_of_all(fastest, slowest, 60.0, 6, 10_000) == end
+
+
+def test_a_task_that_comes_to_lag_behind_when_the_time_is_over_is_told(tmp_path, monkeypatch):
+    """The other one is at the end of the plan, and that was all there was to see at the first look."""
+    files.new_ledger(str(tmp_path))
+    monkeypatch.setattr(ending, "_LOOK_SECONDS", 0.01)
+    options = SimpleNamespace(ledger=str(tmp_path), until="", duration=0.05, beside=0, rate=20.0)
+    kept = notes_of({"directory": str(tmp_path / files.ATTEMPTS)})
+
+    def save(producer, position):
+        kept.save(Attempt(producer, 1, False, {producer: 1000}, position=position))
+
+    save(0, 990)
+    with ending.ending(options, SimpleNamespace(records=2000, partitions=2)) as early:
+        time.sleep(0.3)
+        assert end_of(str(tmp_path)) is None
+        save(1, 300)
+        early._watcher.join(20)
+    assert end_of(str(tmp_path)) == 331 and early.records() == 662
+
+
+def test_who_had_to_begin_again_catches_up_with_the_others(tmp_path, monkeypatch):
+    files.new_ledger(str(tmp_path))
+    monkeypatch.setattr(ending, "_LOOK_SECONDS", 0.01)
+    options = SimpleNamespace(ledger=str(tmp_path), until="", duration=0.01, beside=0, rate=20.0)
+    kept = notes_of({"directory": str(tmp_path / files.ATTEMPTS)})
+    for producer, attempt, position in ((0, 1, 500), (1, 1, 100), (1, 2, 50)):
+        kept.save(Attempt(producer, attempt, False, {producer: 1000}, position=position))
+    with ending.ending(options, SimpleNamespace(records=2000, partitions=2)) as early:
+        early._watcher.join(20)
+    assert end_of(str(tmp_path)) == 531
 
 
 @pytest.mark.parametrize(

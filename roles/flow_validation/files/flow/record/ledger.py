@@ -239,26 +239,31 @@ def unfinished(rows: Iterable[Row], partitions: int, producers: int, records: in
     An attempt that died does not matter once another attempt at the same task did the whole work.
     What was aborted on purpose is work done, too. One that was told too late where to end has done more.
     """
-    acked: dict = {}
+    acked: dict = {}  # (producer, attempt) -> partition -> records
     for row in rows:
         if row.outcome == ACKED or (row.outcome == ABORTED and row.error is None):
-            key = (row.producer, row.attempt)
-            acked[key] = acked.get(key, 0) + row.records
+            of_each = acked.setdefault((row.producer, row.attempt), {})
+            of_each[row.partition] = of_each.get(row.partition, 0) + row.records
     wanted = _wanted(partitions, producers, records)
-    settled = {who for (who, _), count in acked.items() if who in wanted and count >= wanted[who]}
-    return sorted(p for p, count in wanted.items() if count and p not in settled)
+    settled = {
+        who
+        for (who, _attempt), of_each in acked.items()
+        # what it has beyond its share of one partition makes up for nothing in another
+        if all(of_each.get(n, 0) >= count for n, count in wanted.get(who, {}).items())
+    }
+    return sorted(p for p, each in wanted.items() if sum(each.values()) and p not in settled)
 
 
 def never_sent(rows: Iterable[Row], partitions: int, producers: int, records: int) -> int:
     """Records of the producers of which no attempt began."""
     begun = {row.producer for row in rows}
     wanted = _wanted(partitions, producers, records)
-    return sum(count for producer, count in wanted.items() if producer not in begun)
+    return sum(sum(each.values()) for who, each in wanted.items() if who not in begun)
 
 
 def _wanted(partitions: int, producers: int, records: int) -> dict:
-    """producer -> records of its whole share."""
-    return {p: sum(share(partitions, producers, p, records).values()) for p in range(producers)}
+    """producer -> its whole `share`."""
+    return {p: share(partitions, producers, p, records) for p in range(producers)}
 
 
 def acknowledged_offsets(rows: Iterable[Row]) -> dict:

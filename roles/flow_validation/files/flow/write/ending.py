@@ -3,7 +3,8 @@
 """The end of a run that goes on while something else does, a roll or an upgrade, or for a while.
 
 Whoever waits for that makes a file, or the time is over. Then all produce tasks end at one position, a moment later. So
-each partition has as many records as any other, and the run is judged like one that was planned so.
+each partition has as many records as any other, and the run is judged like one that was planned so. Where a task is far
+behind, since brokers have held it up, that position is its own: nobody waits until it has made up for that.
 """
 
 from __future__ import annotations
@@ -13,6 +14,8 @@ import math
 import os
 import threading
 import time
+from collections import Counter
+from typing import Optional
 
 from flow.messages import failure
 from flow.messages.output import note
@@ -32,6 +35,20 @@ def end_position(position: int, rate: float, partitions: int, most: int) -> int:
     """
     margin = int(rate / partitions * _NOTICE_SECONDS) + 1
     return max(1, min(position + margin, most))
+
+
+def end_of_all(
+    fastest: int, slowest: int, rate: float, partitions: int, most: int
+) -> Optional[int]:
+    """`end_position` of tasks of which these two are the foremost and the last; None where all come to the end of the
+    plan by themselves, in a moment.
+    """
+    ahead = rate / partitions * AHEAD_SECONDS
+    if fastest - slowest > ahead:
+        return end_position(slowest, rate, partitions, most)
+    # The whole plan must be beyond it: partitions may differ by one record there. When a duration is over, the fastest
+    # task is mostly at the end of the plan.
+    return end_position(fastest, rate, partitions, most) if fastest + ahead < most else None
 
 
 class ending:
@@ -73,24 +90,28 @@ class ending:
             if not self._is_time():
                 continue
             try:
-                self._end()
-                return
+                if self._end():
+                    return
             except Exception as error:  # a full disk may have room a moment later
                 if not said:
                     note(f"note: the run cannot be told yet to end: {failure.sentence(error, '')}")
                 said = True
 
-    def _end(self) -> None:
-        """Tell the tasks where to end."""
-        plan, rate = self._plan, self._options.rate
+    def _end(self) -> bool:
+        """Tell the tasks where to end, if they have to be told; whether they were. They may yet have to, later."""
+        plan = self._plan
         attempts = files.load_attempts(self._options.ledger, parts=False)
-        position = max((each.position for each in attempts), default=0)
-        # The whole plan must be beyond it: partitions may differ by one record there. When a duration is over, the
-        # fastest task is mostly at the end of the plan, and nothing is to be told.
+        fastest = max((each.position for each in attempts), default=0)
+        # Who had to begin again is behind, too, and goes on as fast as it can.
+        begun = Counter(each.producer for each in attempts)
+        once = (each.position for each in attempts if begun[each.producer] == 1)
+        slowest = min(once, default=fastest)
         most = plan.records // plan.partitions
-        if position + rate / plan.partitions * AHEAD_SECONDS < most:
-            end = end_position(position, rate, plan.partitions, most)
-            set_end(self._options.ledger, end)
+        end = end_of_all(fastest, slowest, self._options.rate, plan.partitions, most)
+        if end is None:
+            return False
+        set_end(self._options.ledger, end)
+        return True
 
     def _is_time(self) -> bool:
         options = self._options
