@@ -24,7 +24,7 @@ from flow.messages import failure, output, progress, stopping
 from flow.messages.failure import CannotRun, Stopped
 from flow.prepare import cluster, leadership, leftovers, listeners
 from flow.prepare.traces import Traces
-from flow.present import conclusion, sentence
+from flow.present import conclusion, report, sentence
 from flow.probe import probes, trial
 from flow.record import files, ledger, place, timing
 from flow.record.ledger import Attempt, Row
@@ -36,7 +36,7 @@ from flow.steps.stopwatch import Stopwatch
 from flow.write import client_settings, ending, notes, produce
 from py4j.protocol import Py4JNetworkError
 
-from tests.support import verdicts
+from tests.support import verdict_schema, verdicts
 from tests.support.outside import wait_until
 from tests.support.processes import hang_ups_count
 
@@ -340,7 +340,7 @@ def test_room_is_asked_for_where_leaders_unpack_what_comes(monkeypatch, codec, r
     monkeypatch.setattr(starting.room, "shortage", lambda *_more: "broker 1 has nothing free")
     asked = SimpleNamespace(effective_config=lambda _topic, names: {names[0]: codec})
     options = SimpleNamespace(
-        producer_property=["compression.type=zstd"], bootstrap_servers="h:1", timeout=1
+        producer_property=["compression.type=zstd"], bootstrap_servers="h:1", timeout=1, rate=0
     )
     plan = plan_of(records=10**9, record_size=100)
     if not refused:
@@ -1165,6 +1165,30 @@ def test_a_watch_that_left_nothing_legible_is_none(tmp_path, text):
     killed = plan_of(after={}, ledger_rows=None)
     assert files.with_watched(str(tmp_path), killed) == killed and not killed.last_seen()
     assert files.load_attempts(str(tmp_path)) == []
+
+
+ELECTED = {"at_ms": 1, "what": "leader", "partitions": [0], "before": [1], "after": [2]}
+
+
+@pytest.mark.parametrize(
+    ("kept", "after", "changes"),
+    [
+        ({"changes": [], "left_out": 0}, partitions(7), []),
+        ({"changes": [ELECTED], "left_out": 0}, partitions(7), [ELECTED]),
+        ({"changes": [ELECTED], "left_out": 0}, {}, [ELECTED]),
+        # nobody knows until when nothing changed; that of older versions, and of a run killed without a trace
+        ({"changes": [], "left_out": 0}, {}, None),
+        ({}, partitions(7), None),
+        ({}, {}, None),
+    ],
+)
+def test_that_nothing_changed_is_only_said_where_somebody_looked(kept, after, changes):
+    results = SimpleNamespace(now=partitions(7))
+    told = conclusion._leadership(plan_of(leadership=kept, after=after), results)
+    assert (told and told["changes"]) == changes
+    document = {**verdicts.passing(), "leadership": told}
+    verdict_schema.check(document)
+    assert ("None changed while the run wrote" in report.page(document)) is (changes == [])
 
 
 @pytest.mark.parametrize(("epoch", "certain"), [(4, set()), (5, {1})])

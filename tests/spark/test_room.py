@@ -11,6 +11,7 @@ from confluent_kafka.admin import AdminClient
 from flow.engine import session
 from flow.messages.failure import CannotRun
 from flow.prepare import room
+from flow.write import blocks
 
 from tests.support.outside import wait_until
 
@@ -22,7 +23,7 @@ GIB = 2**30
     [
         (100 * GIB, (0, 1), 2000, ""),
         (None, (0, 1), 10**8, ""),
-        # 1000 records of 1,000,012 bytes for each of two partitions
+        # 1000 records of 1,000,073 bytes for each of two partitions
         (2 * GIB, (0, 1), 2000, "broker 1 has 2.0 GiB free in /d and would get 1.9 GiB"),
         (2 * GIB, (0,), 2000, ""),
         (0, (), 2000, ""),
@@ -30,7 +31,21 @@ GIB = 2**30
 )
 def test_what_a_disk_gets_must_fit(usable, partitions, records, said):
     disks = [room.Disk(1, "/d", usable, partitions), room.Disk(2, "/e", 10**15, (0, 1))]
-    assert room.shortage(disks, records, 1_000_000, 2) == said
+    assert room.shortage(disks, records, 1_000_000, 2, 1) == said
+
+
+@pytest.mark.parametrize(
+    ("rate", "turn", "gib"),
+    [
+        (50, 1, "20.9 GiB"),  # six partitions: no two records of one come within a turn
+        (1200, 20, "13.9 GiB"),
+        (0, 8192, "13.5 GiB"),
+    ],
+)
+def test_records_that_come_one_by_one_need_room_for_their_batches(rate, turn, gib):
+    asked = {"transaction_records": 0, "record_size": 100, "rate": rate, "partitions": 6}
+    assert blocks.turn_of(asked, 6) == turn
+    assert room.size(room.needed(50 * 30 * 86_400, 100, turn)) == gib
 
 
 @pytest.mark.parametrize(

@@ -22,9 +22,9 @@ from flow.record import own_names
 SMALL_BYTES = 100 * 2**20
 # Of what is free, so much may be taken: other people write, too, and segments come with indexes.
 _SHARE = 0.9
-# Of a record in a batch of many: lengths, deltas of time and offset, no key, no headers (Kafka's
-# message format 2), and its part of the batch's own 61 bytes.
+# Of a record in a batch: lengths, deltas of time and offset, no key, no headers (Kafka's message format 2).
 _RECORD_OVERHEAD = 12
+_BATCH_OVERHEAD = 61  # the head of a batch
 # Of a record that is looked at by itself, whatever its size: its fields, and what joins sort. With
 # five million of them 74 bytes each were seen.
 _NAMED_BYTES = 80
@@ -47,14 +47,17 @@ class Disk:
     partitions: tuple
 
 
-def needed(records: int, record_size: int) -> int:
-    """Bytes of so many records in a log, uncompressed."""
-    return records * (record_size + _RECORD_OVERHEAD)
+def needed(records: int, record_size: int, turn: int) -> int:
+    """Bytes of so many records in a log, uncompressed. turn: how many are handed over in one go, which come into one
+    batch; with a low rate that is one.
+    """
+    batches = -(-records // turn)
+    return records * (record_size + _RECORD_OVERHEAD) + batches * _BATCH_OVERHEAD
 
 
-def shortage(disks: list, records: int, record_size: int, partitions: int) -> str:
-    """Which disk has not enough room, as a sentence; empty if all have, or do not say."""
-    share = needed(-(-records // partitions), record_size)
+def shortage(disks: list, records: int, record_size: int, partitions: int, turn: int) -> str:
+    """Which disk has not enough room, as a sentence; empty if all have, or do not say. turn: as for `needed`."""
+    share = needed(-(-records // partitions), record_size, turn)
     short = [
         f"broker {disk.broker} has {size(disk.usable)} free in {disk.path}"
         f" and would get {size(share * len(disk.partitions))}"

@@ -11,7 +11,7 @@ import time
 from contextlib import suppress
 from dataclasses import asdict
 from datetime import datetime, timezone
-from typing import Any, Iterable
+from typing import Any, Iterable, Optional
 
 from flow.engine import executors
 from flow.engine.connector import spark_versions
@@ -247,11 +247,15 @@ def publish(output: str, name: str, document: dict, page_name: str, page: str) -
     return code
 
 
-def _leadership(plan: files.Plan, results: Results) -> dict:
-    """What changed while the run wrote, and from then to the moment of judging."""
-    told = {"changes": [], "left_out": 0, **plan.leadership}
+def _leadership(plan: files.Plan, results: Results) -> Optional[dict]:
+    """What changed while the run wrote, and from then to the moment of judging; None where nobody looked, or what was
+    seen is gone: that nothing changed is not known.
+    """
+    told = plan.leadership
     if not plan.last_seen():
-        return told
+        return told if told.get("changes") else None
+    if not told:
+        return None
     moments = (leadership.standing(each) for each in (plan.last_seen(), results.now))
     since = leadership.changes(int(time.time() * 1000), *moments)
     room = leadership.MOST_CHANGES - len(told["changes"])

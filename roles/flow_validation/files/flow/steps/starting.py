@@ -23,6 +23,7 @@ from flow.steps.options import clients_settings, spark_settings
 from flow.steps.planning import prepare
 from flow.steps.stopwatch import Stopwatch
 from flow.steps.task import attempts_directory, client_of, read_file
+from flow.write import blocks
 from flow.write.client_settings import refuse_wrong
 
 _CODEC, _UNPACKED = "compression.type", "uncompressed"  # of a topic: what its leaders keep
@@ -142,7 +143,14 @@ def for_executors(spark, for_java: dict, wanted: int) -> dict:
 
 def _refuse_full_disks(spark, options, plan: files.Plan, cluster: Cluster, for_java: dict) -> None:
     """Refuse a run whose records a broker's disk has no room for, and take back its topic."""
-    if room.needed(plan.records, plan.record_size) < room.SMALL_BYTES:
+    asked = {
+        "transaction_records": plan.transaction_records,
+        "record_size": plan.record_size,
+        "rate": options.rate,
+        "partitions": plan.partitions,
+    }
+    turn = blocks.turn_of(asked, plan.partitions)  # that of the fewest producers is the shortest
+    if room.needed(plan.records, plan.record_size, turn) < room.SMALL_BYTES:
         return
     kept = cluster.effective_config(plan.topic, (_CODEC,)).get(_CODEC) != _UNPACKED
     if kept and compresses(options.producer_property):
@@ -159,7 +167,7 @@ def _refuse_full_disks(spark, options, plan: files.Plan, cluster: Cluster, for_j
     except CannotRun as error:
         note(f"note: whether the disks have room is not known: {error}")
         return
-    short = room.shortage(disks, plan.records, plan.record_size, plan.partitions)
+    short = room.shortage(disks, plan.records, plan.record_size, plan.partitions, turn)
     if short:
         compress = f", or compress them, which is not judged (--producer-property {_CODEC}=...)"
         raise CannotRun(f"{short}; write fewer or smaller records{compress if kept else ''}")
