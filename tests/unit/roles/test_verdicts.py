@@ -109,6 +109,31 @@ def test_a_verdict_about_another_cluster_of_the_same_name_proves_nothing(invento
     assert "about the cluster the one before" in said
 
 
+@pytest.mark.parametrize(
+    ("verdict", "started", "moved"),
+    [
+        ("pass", "2026-09-14T10:00:00+00:00", False),  # a ledger of last week, judged again
+        ("inconclusive", "2026-09-14T10:00:00+00:00", True),
+        ("pass", "2026-09-21T10:00:00+00:00", True),  # that of the run that failed
+        ("pass", "2026-09-21T10:00:01+00:00", True),
+    ],
+)
+def test_an_old_ledger_that_passes_again_does_not_undo_a_failure_since(
+    inventory, verdict, started, moved
+):
+    inventory.proven("A", "idA")
+    known = {"verdict": "fail", "cluster_id": "idA", "started": "2026-09-21T10:00:00+00:00"}
+    latest = inventory.home / "reports" / "A" / "latest" / "verdict.json"
+    latest.write_text(json.dumps(known))
+    found = {**known, "verdict": verdict, "started": started, "summary": "s", "checks": []}
+    stand_in = (
+        INTERPRETER.split("echo")[0] + f"echo '{json.dumps(found)}' >\"$output/verdict.json\"\n"
+    )
+    inventory.interpreter.write_text(stand_in)
+    judged, _said = inventory.validate("--limit", "kA", code=0 if verdict == "pass" else 2)
+    assert judged == ({"A"} if moved else set())
+
+
 def test_always_judges_both_and_never_none(inventory):
     inventory.proven("A", "idA")
     inventory.proven("B", "idB")
