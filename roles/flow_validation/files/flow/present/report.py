@@ -457,7 +457,7 @@ def _apart(apart_ms: int, timing: dict) -> str:
     untold = " or ".join(name for name, told in missing.items() if told is None)
     return (
         f"In some partitions all records were appended {plots.span(apart_ms)} later, after they were sent, than in"
-        f" others: their leaders' clocks may differ by that, so no {untold} of the whole topic is told."
+        f" others, and none waited so long: clocks differ by that, so no {untold} of the whole topic is told."
     )
 
 

@@ -21,7 +21,9 @@ _ROWS = 1500  # buckets of time, over all partitions: what the driver can take w
 _BUCKETS = range(60, 601)
 _SAMPLES = 50_000  # taking a number out of bytes is dear in Spark, and this many say it all
 _PAUSES = 5  # longest pauses that are told of a partition
-_LEAST_APART_MS = 200  # of leaders' least latencies: less is how clients and brokers fill batches
+_LEAST_APART_MS = (
+    200  # of partitions' least latencies: less is how clients and brokers fill batches
+)
 _RATE_SHARE = 4  # of the time of a run, what clocks may make of it: a fourth
 _QUANTILES = (("p50_ms", 0.5), ("p99_ms", 0.99), ("p99_9_ms", 0.999))
 
@@ -250,13 +252,15 @@ class Observed:
     least_us: Optional[int] = None
     least_of: Mapping[int, int] = field(default_factory=dict)  # partition -> the same, of its own
 
-    def apart_ms(self) -> int:
-        """By how much the clocks of leaders may differ, as all that they appended came so much later, after it was
-        sent, in one partition than in another; 0 if that is little, or not known.
+    def apart_ms(self, took: Optional[Latencies] = None) -> int:
+        """By how much clocks differ: all that the leader of one partition appended came so much later, after it was
+        sent, than what that of another one did; 0 if that is little. Records that had to wait for their leader look the
+        same, but for their acknowledgements, which `took` at least as long by a single clock.
         """
         least = self.least_of.values()
         apart = (max(least) - min(least)) // 1000 if least else 0
-        return apart if apart >= _LEAST_APART_MS else 0
+        waited = took.most_ms if took and took.classes else 0
+        return apart if apart >= _LEAST_APART_MS and apart > waited else 0
 
 
 def observe(measured: Clock, rows: Iterable) -> Observed:
@@ -295,10 +299,10 @@ def observe(measured: Clock, rows: Iterable) -> Observed:
 def to_json(
     seen: Observed, acknowledged: Acknowledgements, took: Optional[Latencies] = None
 ) -> dict:
-    """The part `timing` of verdict.json; took: how long acknowledgements did. What leaders' clocks may have made of
-    nothing is not told: a pause of the whole topic, and the rate.
+    """The part `timing` of verdict.json; took: how long acknowledgements did. What clocks that differ may have made
+    is not told: a pause of the whole topic, and the rate.
     """
-    measured, apart_ms = seen.clock, seen.apart_ms()
+    measured, apart_ms = seen.clock, seen.apart_ms(took)
     whole = together(seen.partitions.values())
     found = longest(pauses(whole, measured.bucket_ms))
     top = [each for each in found if each[1] - each[0] > apart_ms]
