@@ -169,14 +169,17 @@ class ClusterConnection:
         call: Callable[[float], T],
         remedy: str = "",
         rights: str = "Describe and DescribeConfigs",
+        any_broker: bool = False,
     ) -> T:
         """Run a read until it succeeds or the timeout is over; returns its value.
 
-        `remedy` is for what may pass, `rights` are what the user needs for it.
+        `remedy` is for what may pass, `rights` are what the user needs for it. `any_broker`: whether librdkafka asks
+        any broker, so that nobody has to look whether the controller listens.
         """
         deadline = self._clock() + self.connection.timeout
         while True:
-            self._look_at_controller()
+            if not any_broker:
+                self._look_at_controller()
             try:
                 return call(max(1.0, deadline - self._clock()))
             except KafkaException as error:

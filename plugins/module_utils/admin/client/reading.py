@@ -94,7 +94,9 @@ class ReadingClient(OffsetsClient):
         patience = (METADATA_SECONDS * 2**attempt for attempt in itertools.count())
         snapshot = snapshot_of(
             self._read(
-                "reading metadata", lambda left: self._list_topics(min(left, next(patience)))
+                "reading metadata",
+                lambda left: self._list_topics(min(left, next(patience))),
+                any_broker=True,
             )
         )
         expected = self.connection.cluster_id
