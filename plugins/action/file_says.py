@@ -29,7 +29,7 @@ class ActionModule(ActionBase):
                 "path": {"type": "path", "required": True},
                 "search_regex": {"type": "str", "required": True},
                 "timeout": {"type": "int", "default": 300},
-                "until": {"type": "str", "required": True},
+                "awaited": {"type": "str", "required": True},
                 "about_seconds": {"type": "float", "required": True},
             }
         )
@@ -39,7 +39,7 @@ class ActionModule(ActionBase):
         def tell(time: str) -> None:
             line = line_of(given["path"]) if here else None
             self._display.display(
-                f"    until {given['until']}: {time}{f'; {line}' if line else ''}"
+                f"    until {given['awaited']}: {time}{f'; {line}' if line else ''}"
             )
 
         wanted = {key: given[key] for key in ("path", "search_regex", "timeout")}

@@ -27,7 +27,7 @@ options:
     description: After so many seconds it fails.
     type: int
     default: 300
-  until:
+  awaited:
     description: What is waited for, in words.
     type: str
     required: true
@@ -54,7 +54,7 @@ EXAMPLES = r"""
   kafkaops.cluster.file_says:
     path: /tmp/drill/drill-progress.json
     search_regex: '"shrank": true'
-    until: the ISR has shrunk
+    awaited: the ISR has shrunk
     about_seconds: 20
 """
 

@@ -126,11 +126,10 @@ def test_a_version_that_does_not_run_yet_is_named(role, version, product, state,
         ((1, 2, 3), {"three": "migration"}, ["three"], False),
     ],
 )
-def test_the_last_copy_of_a_record_is_kept(named, phases, running, refused):
+def test_the_last_copy_of_a_record_is_kept(command_line, named, phases, running, refused):
     given = {
         "inventory_hostname": "three",
         "kafka_cluster_name": "kafka",
-        "broker": 3,
         "kafkaops_broker": "three",
         "kafkaops_preflight": {
             **PREFLIGHT,
@@ -144,6 +143,7 @@ def test_the_last_copy_of_a_record_is_kept(named, phases, running, refused):
             "last_copies": [{"topic": "alone", "partition": 0}],
         },
     }
+    command_line(broker=3)
     told = refusal("kafka", "last_copies.yml", "Refuse to lose the last copy of a record", given)
     assert told.startswith("[broker.last_copy] three: broker=3: 1 partitions") == refused, told
 

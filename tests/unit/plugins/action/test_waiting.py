@@ -44,7 +44,7 @@ def said(tmp_path_factory):
         "path": str(folder / "progress.json"),
         "search_regex": '"shrank": true',
         "timeout": 12,
-        "until": "the ISR has shrunk",
+        "awaited": "the ISR has shrunk",
         "about_seconds": 20,
     }
     tasks = [

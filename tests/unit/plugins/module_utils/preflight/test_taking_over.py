@@ -230,7 +230,9 @@ def test_of_a_host_with_the_data_of_others_the_cluster_is_asked(tmp_path):
             facts["kafka"]["log_dirs"][0]["meta"] = {"broker.id": "1", "cluster.id": ID}
         members.append(read_member(type(raw)(**{**vars(raw), "facts": facts}))[0])
     asked = []
-    ask_clusters(members, {}, lambda asking: asked.append(asking) or {"reachable": False}, False)
+    cluster = members[0].text("kafka_cluster_name")
+    asks = {cluster: lambda asking: asked.append(asking) or {"reachable": False}}
+    ask_clusters(members, {}, asks, False)
     (asking,) = asked
     assert asking["zookeeper"].endswith("/kafka") and asking["bootstrap_servers"]
 
