@@ -118,7 +118,8 @@ attributes:
     details: Each run writes anew.
 notes:
   - Needs the rights to Create, Delete, Describe, Read and Write the topics, and to Read and Delete the groups, of this prefix.
-  - V(exactly_once) and O(copied) also need Write and Describe on transactional ids of this prefix, V(grow) Alter on the topic, and O(changes) and O(leave) Alter on the cluster.
+  - V(exactly_once) and O(copied) also need Write and Describe on transactional ids of this prefix, V(grow) Alter on the topic, and O(changes) and
+    O(leave) Alter on the cluster.
 seealso:
   - module: kafkaops.cluster.drill_fault
 author:
