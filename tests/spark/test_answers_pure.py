@@ -159,6 +159,21 @@ def test_what_one_broker_deletes_by_its_own_file_is_no_loss(
     assert of_it._deleted_by({0: 5, 1: 5}, now) == ({1: why} if why else {})
 
 
+@pytest.mark.parametrize("telling", [(), (1,), (3,), (1, 3)])
+def test_where_no_holder_tells_the_topics_own_settings_say_what_it_deletes(monkeypatch, telling):
+    """Each partition is on one broker alone, which may be silent."""
+    hour = {"retention.ms": "3600000", "retention.bytes": "-1"}
+    monkeypatch.setattr(judge.room, "sizes", lambda *_more: {})
+    monkeypatch.setattr(judge.Judge, "_age_seconds", lambda _self: 10_800.0)
+    asked = SimpleNamespace(**{
+        **all_apply(hour),
+        "settings_applied": lambda _topic, _brokers, _names, _s: dict.fromkeys(telling, hour),
+    })  # fmt: skip
+    now = {n: dataclasses.replace(place(n, start=5), replicas=(b,)) for n, b in ((0, 1), (1, 3))}
+    of_it = judging(asked, plan_of(created=False, keeps={**KEPT, **hour}))
+    assert of_it._deleted_by({0: 5, 1: 5}, now) == dict.fromkeys((0, 1), "retention.ms=3600000")
+
+
 @pytest.mark.parametrize("of_three", ["CreateTime", "LogAppendTime"])
 def test_another_kind_of_timestamps_at_one_broker_is_no_damage(monkeypatch, of_three):
     def results(self, *_more):
@@ -341,6 +356,21 @@ def test_no_more_is_missed_at_a_border_than_the_run_has(start, end, told):
     assert [
         (each["reason"].split("offset ")[1].split(",")[0], each["records"]) for each in found
     ] == told
+
+
+@pytest.mark.parametrize(
+    ("began", "ended"),
+    [
+        # inspected: all has expired, and the disk is replaced
+        (place(0, start=1000, end=1000), 0),
+        # all records of the run were refused
+        (place(0, end=1000), 900),
+    ],
+)
+def test_an_end_that_fell_is_missed_where_the_run_wrote_nothing(began, ended):
+    (found,) = verdict.gaps_at_the_borders({0: began}, {0: began}, {0: place(0, end=ended)})
+    assert found["reason"] == f"the end offset fell from 1000 to {ended}"
+    assert judge.told(verdict.Check("gap"), [found]).count == 1
 
 
 def test_a_partition_that_is_gone_misses_what_the_run_wrote():

@@ -461,9 +461,13 @@ def test_topics_of_others_are_refused(name):
 
 
 class Answering:
-    """A cluster whose topic's partitions end at 1000; `silent`: no broker tells where they end."""
+    """A cluster whose topic's partitions end at 1000; `silent`: no broker tells where they end.
+
+    `heard`: of so many partitions the broker knows that is asked, unless it `comes` to know those that it is asked for.
+    """
 
     silent = False
+    heard, comes = 99, True
     brokers = (1, 2, 3)
     refuses = ""
 
@@ -491,7 +495,8 @@ class Answering:
     def positions(self, name, wait=0, known=()):
         if self.silent:
             raise CannotRun("no broker answers")
-        return {number: SimpleNamespace(end=1000) for number in range(len(self.replicas))}
+        told = range(len(self.replicas))[: max(self.heard, len(known) if self.comes else 0)]
+        return {number: SimpleNamespace(end=1000) for number in told}
 
 
 class Emptied(Answering):
@@ -633,6 +638,23 @@ def test_the_next_generation_watches_the_brokers_that_came_later_too(tmp_path):
     assert (grown["partitions"], len(grown["first_offsets"])) == (4, 4)
     cluster.brokers, cluster.silent = (1, 2, 3, 4, 5), True
     assert topic.grown(cluster, grown) == grown
+
+
+@pytest.mark.parametrize("comes", [True, False])
+def test_no_generation_begins_without_a_partition_that_is_written_to(tmp_path, comes):
+    """The broker that is asked may not have heard of a new one yet; what is written there would count as lost."""
+    cluster = Answering()
+    told = topic.plan(str(tmp_path), cluster, "kafkaops-watch", 3, 100)
+    cluster.brokers = (1, 2, 3, 4)
+    told = topic.grown(cluster, told)
+    cluster.heard, cluster.comes = 3, comes
+    if comes:
+        found = topic.renewed(str(tmp_path), cluster, told)
+        assert sorted(found["first_offsets"]) == ["0", "1", "2", "3"] and found["generation"] == 2
+        return
+    with pytest.raises(CannotRun, match=r"no broker told of partitions \[3\] of kafkaops-watch"):
+        topic.renewed(str(tmp_path), cluster, told)
+    assert json.loads((tmp_path / "plan.json").read_text())["generation"] == 1
 
 
 BEFORE = Standing(acknowledged=1000, lost=2, given_up=7)

@@ -232,9 +232,11 @@ class Judge:
                 )
         age, planned = self._age_seconds(), applied.when_planned(self.plan.cluster)
         found: dict = {}
-        if not of_each:
+        # of those of which no holder has told its settings, the topic's own speak
+        silent = [n for n in begins if not set(now[n].replicas) & set(of_each)]
+        if silent:
             kept, stamped = self.plan.keeps, self.plan.timestamp_type
-            found = expiry.reasons(settings, age, begins, sizes, kept, stamped)
+            found = expiry.reasons(settings, age, silent, sizes, kept, stamped)
         for broker, each in of_each.items():
             held = [n for n in begins if broker in now[n].replicas]
             was = {**self.plan.keeps, **planned.get(broker, {})}

@@ -97,7 +97,8 @@ def gaps_at_the_borders(
             continue
         if current.end < was.end:
             reason = f"the end offset fell from {was.end} to {current.end}"
-            tell(number, current.end, was.end - max(current.end, start), reason)
+            # where the run wrote nothing, an end does not fall, either
+            tell(number, current.end, max(1, was.end - max(current.end, start)), reason)
         gone = min(current.start, was.end) - start
         if gone > 0 and number not in expired:
             reason = f"the first offset rose to {current.start}, beyond the run's first, {start}"
@@ -335,7 +336,7 @@ def untold(brokers: Collection[int]) -> list:
     if not brokers:
         return []
     return [
-        f"{named(brokers)} did not tell which {_MIN_ISR} the topic has there, so that is not judged; verify"
+        f"{named(brokers)} did not tell which {_MIN_ISR} the topic has there, so that is not judged; judge"
         " again when the brokers answer"
     ]
 
@@ -429,19 +430,19 @@ def _durability_sentences(open_: dict, moving: Optional[Collection[int]]) -> lis
             )
         elif what == _MORE:
             found.append(
-                f"{named} are being reassigned, so their replicas are not judged; verify again when that"
+                f"{named} are being reassigned, so their replicas are not judged; judge again when that"
                 " is over"
             )
         elif what == _WERE_MORE:
             found.append(f"{named} had more replicas than planned, as while they are reassigned")
         elif what == _NEARER:
             found.append(
-                f"replicas of {named} are catching up, and not in sync yet; verify again when they are"
+                f"replicas of {named} are catching up, and not in sync yet; judge again when they are"
             )
         elif what == _NOT_ASKED:
             found.append(
                 f"replicas of {named} are not in sync, and whether they are catching up could not be asked"
-                " for; allow the job's principal Describe on the cluster, or verify again when they are"
+                " for; allow the job's principal Describe on the cluster, or judge again when they are"
             )
         elif what == _OTHERS_MOVED:
             found.append(f"{named} had another number of replicas before the first write")

@@ -143,11 +143,20 @@ def plan(state: str, cluster: Cluster, topic: str, partitions: int, record_size:
 
 
 def renewed(state: str, cluster: Cluster, told: dict) -> dict:
-    """The plan of the next generation, which begins at the topic's end; written once the cluster has said where."""
-    ends = {
-        str(number): place.end
-        for number, place in cluster.positions(told["topic"], wait=30).items()
-    }
+    """The plan of the next generation, which begins at the topic's end; written once the cluster has said where.
+
+    CannotRun where it does not say that of each partition: brokers hear of a new one one after another, and what is
+    written to one that is not read would count as lost.
+    """
+    known = range(told["partitions"])
+    found = cluster.positions(told["topic"], wait=30, known=known)
+    absent = sorted(set(known) - set(found))
+    if absent:
+        raise CannotRun(
+            f"no broker told of partitions {absent} of {told['topic']}; wait until the brokers answer again, then"
+            " start again"
+        )
+    ends = {str(number): place.end for number, place in found.items()}
     told = {key: value for key, value in told.items() if key != "renew"}
     told = {**told, "generation": told["generation"] + 1, "first_offsets": ends}
     write_json(os.path.join(state, _PLAN), told)
