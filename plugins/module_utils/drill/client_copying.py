@@ -132,7 +132,8 @@ class AtLeastOnce:
 
     def __init__(self, settings: Settings, target: str, extra: Settings):
         own = {"acks": "all", "linger.ms": 0, "message.timeout.ms": DELIVERY_SECONDS * 1000}
-        self._producer, self._target = Producer({**settings, **own, **extra}), target
+        self._settings, self._target = {**settings, **own, **extra}, target
+        self._producer = Producer(self._settings)
 
     def write(self, batch: Sequence[Any], consumer: Any, between: Callable[[int], None]) -> None:
         """Copy a batch; KafkaException where that was in vain, or nobody knows."""
@@ -149,8 +150,12 @@ class AtLeastOnce:
         between(len(batch))
         consumer.commit(offsets=offsets_after(batch), asynchronous=False)
 
-    def recover(self, _error: Any) -> str:
-        """After an error of `write`: there is nothing to undo, it is written again."""
+    def recover(self, error: Any) -> str:
+        """After an error of `write`: there is nothing to undo, it is written again, if need be by a new producer."""
+        # calls after the one that was fatal have this code, and are not said to be
+        if error.fatal() or error.code() == KafkaError._FATAL:
+            self._producer = Producer(self._settings)
+            return "renewed"
         return "again"
 
 
@@ -217,6 +222,7 @@ def copying(
                 if "AUTHORIZATION_FAILED" in error.args[0].name():
                     raise
                 inside.tell(writer.recover(error.args[0]), str(error.args[0]))
+                inside.pause(AGAIN_SECONDS)
                 rewind(consumer, inside)
             else:
                 inside.tell("committed", (len(batch), record_of(batch[-1].value())))
@@ -225,20 +231,33 @@ def copying(
     return body
 
 
+class Mended:
+    """What a program has done about errors: how often each thing, and about which error first."""
+
+    def __init__(self) -> None:
+        self._done: Dict[str, Tuple[int, str]] = {}
+
+    def note(self, done: str, error: str) -> None:
+        """Note what a program tells."""
+        times, first = self._done.get(done, (0, error))
+        self._done[done] = (times + 1, first)
+
+    def told(self) -> List[List[Any]]:
+        """(what was done, how often, the first error) of each, as JSON has it."""
+        return [[done, times, first] for done, (times, first) in list(self._done.items())]
+
+
 # What is not known to be written is written again.
 NO_IDEMPOTENCE: Mapping[str, Any] = {"enable.idempotence": False}
 
 
 class Copier:
-    """A program that copies steadily, in a process of its own. `committed_ms`: when, for each commit.
-
-    `errors`: what it has done about an error, and which that was.
-    """
+    """A program that copies steadily, in a process of its own. `committed_ms`: when, for each commit."""
 
     def __init__(self, settings: Settings, source: str, target: str, kind: str):
         self.target, self.kind = target, kind
         self.committed_ms: List[int] = []
-        self.errors: List[Tuple[str, str]] = []
+        self._mended = Mended()
         self._last = -1
         plain = None if kind == TRANSACTIONAL else NO_IDEMPOTENCE
         self.process = Process(copying(settings, source, target, plain), self._heard)
@@ -248,7 +267,7 @@ class Copier:
             self.committed_ms.append(now_ms())
             self._last = max(self._last, int(told[1]))
         else:
-            self.errors.append((what, told))
+            self._mended.note(what, told)
 
     def has(self, record: str) -> bool:
         """Whether it has copied its source up to this record, or has ended by itself."""
@@ -259,7 +278,8 @@ class Copier:
         return {
             "kind": self.kind,
             "commits": len(self.committed_ms),
-            "errors": [list(each) for each in self.errors],
+            "last_commit_ms": max(self.committed_ms, default=0),
+            "errors": self._mended.told(),
             "trouble": self.process.trouble,
         }
 

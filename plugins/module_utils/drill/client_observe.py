@@ -23,6 +23,7 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.client.sett
     librdkafka_settings,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.connection import Connection
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.model import Topic
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.plan import AdminError
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.quorum import NOBODY
 from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.catalogue import (
@@ -188,7 +189,7 @@ def _watch(
     topics = dict.fromkeys((asked.topic, *copies), asked.assignment)
     late = LATE_SECONDS if asked.changes else 0.0
     made = own_topics(connection, topics, asked.config, late_seconds=late)
-    with all_ended(processes), made, all_ended(processes):
+    with all_ended(processes), made as client, all_ended(processes):
         quorum = QuorumWatch(connection) if asked.quorum else None
         watch = Watch(settings, asked.topic, asked.groups[0], quorum.leader if quorum else None)
         groups = [each for each in asked.groups if each not in copies]
@@ -206,8 +207,9 @@ def _watch(
         for process in processes:
             process.begin()
         try:
-            if not wait_until(lambda: _flows(ticker, readers, programs), ANSWER_SECONDS):
-                raise failed(asked.topic, "no record came through in time")
+            await_flow(asked.topic, ticker, readers, programs)
+            if programs:
+                refuse_apart(client.fetch_metadata().topics, asked.topic, copies)
             if asked.changes:
                 prepare_leaders(connection, asked.topic, asked.assignment)
             wait_until(
@@ -413,6 +415,33 @@ class Beside:
             "late": len(there.records),
             "unknown": 0 if there.whole else len(absent - there.records),
         }
+
+
+def await_flow(
+    topic: str, ticker: Ticker, readers: Sequence[Reader], programs: Sequence[Copier]
+) -> None:
+    """Wait until records come through everywhere; AdminError where they do not in time, or a program has ended."""
+
+    def trouble() -> str:
+        return next(filter(None, (each.process.trouble for each in programs)), "")
+
+    # the first transaction of a cluster waits until brokers have made what they keep transactions in
+    seconds = 2 * ANSWER_SECONDS if programs else ANSWER_SECONDS
+    flows = wait_until(lambda: bool(trouble()) or _flows(ticker, readers, programs), seconds)
+    if trouble():
+        raise failed(topic, f"a program has ended: {trouble()}")
+    if not flows:
+        raise failed(topic, "no record came through in time")
+
+
+def refuse_apart(there: Mapping[str, Topic], topic: str, copies: Sequence[str]) -> None:
+    """AdminError where another broker leads a copy than the topic: then the fault would not hit all of them."""
+    names = [topic, *copies]
+    leaders = {each: there[each].partitions[0].leader if each in there else None for each in names}
+    apart = [each for each in copies if leaders[each] != leaders[topic]]
+    if leaders[topic] is None or apart:
+        told = ", ".join(f"{each} by {leaders[each]}" for each in names)
+        raise failed(topic, f"one broker is to lead it and its copies, and they are led: {told}")
 
 
 def _flows(ticker: Ticker, readers: Sequence[Reader], programs: Sequence[Copier]) -> bool:

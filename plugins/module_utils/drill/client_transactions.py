@@ -20,6 +20,7 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.catalogue i
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.client_copying import (
     BATCH,
+    Mended,
     copied,
     copying,
 )
@@ -60,6 +61,7 @@ class Copiers(Pair):
         self.committed: List[int] = []
         # when, for each of their records
         self.committed_ms: List[int] = []
+        self.mended = Mended()
         self._written = 0
         plain = None if kind == TRANSACTIONAL else {"enable.idempotence": True}
         super().__init__(copying(settings, source, target, plain, asks=True))
@@ -78,6 +80,8 @@ class Copiers(Pair):
                 self.kill_first()
             else:
                 self.first.go_on()
+        else:
+            self.mended.note(what, told)
 
     def _of_second(self, what: str, told: Any = None) -> None:
         if what == "committed":
@@ -85,6 +89,8 @@ class Copiers(Pair):
             self._commits(told)
         elif what == "written":
             self.second.go_on()
+        else:
+            self.mended.note(what, told)
 
 
 def exactly_once(
@@ -123,6 +129,7 @@ def exactly_once(
         },
         measured={
             "kinds": [each.kind for each in pairs],
+            "errors": [each.mended.told() for each in pairs],
             "aborted": found.aborted,
             "batch": BATCH,
             **faults(pairs),

@@ -9,7 +9,7 @@ was seen, in a few words each.
 
 from __future__ import annotations
 
-from typing import Callable, Dict, Iterator, Mapping, Optional
+from typing import Any, Callable, Dict, Iterator, Mapping, Optional, Sequence
 
 from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.catalogue import (
     AFTER,
@@ -146,8 +146,10 @@ def _once_broken(seen: Seen) -> Iterator[str]:
 
 def _once_told(seen: Seen) -> Iterator[str]:
     found = by_word(seen)
+    errors = dict(zip(seen.measured["kinds"], seen.measured["errors"]))
     for kind in (TRANSACTIONAL, PLAIN):
         yield f"{kind}: {len(found[kind].missing)} lost, {found[kind].repeated} twice"
+        yield from _mended(errors[kind])
     yield f"of {seen.acknowledged}; {seen.measured['aborted']} aborted ones nobody sees"
 
 
@@ -169,11 +171,15 @@ def copies_told(seen: Seen, since_ms: int) -> Iterator[str]:
         yield (
             f"{_KIND[each['kind']]}: {len(group.missing)} lost, {group.repeated} twice, no commit for {_seconds(pause)}"
         )
-        done = [what for what, _why in each["errors"]]
-        for what in dict.fromkeys(done):
-            yield f"{_MENDED[what]} {counted(done.count(what), 'time')}"
+        yield from _mended(each["errors"])
     if seen.measured["aborted"]:
         yield f"{seen.measured['aborted']} aborted ones nobody sees"
+
+
+def _mended(errors: Sequence[Sequence[Any]]) -> Iterator[str]:
+    """What a program did about errors: (what, how often, about which one first) of each."""
+    for what, times, first in errors:
+        yield f"{_MENDED[what]} {counted(times, 'time')}, first after {first}"
 
 
 _KIND = {TRANSACTIONAL: "with transactions", PLAIN: "at least once"}

@@ -13,6 +13,7 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.drill import clie
 from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.client_copying import (
     BATCH,
     NO_IDEMPOTENCE,
+    Mended,
     copying,
 )
 
@@ -59,7 +60,7 @@ class Cluster:
 
     def __init__(self, calls):
         self.calls, self.offset, self.copy = list(calls), 0, []
-        self.producers, self.told, self.looks = [], [], 0
+        self.producers, self.told, self.looks, self.pauses = [], [], 0, 0
 
     def comes_to(self):
         return self.calls.pop(0) if self.calls else ""
@@ -74,8 +75,9 @@ class Cluster:
     def tell(self, *words):
         self.told.append(words)
 
-    def pause(self, _seconds):
-        pass
+    def pause(self, seconds):
+        assert seconds > 0
+        self.pauses += 1
 
 
 class Producing:
@@ -109,12 +111,17 @@ class Producing:
 
     def produce(self, _topic, value, partition, on_delivery):
         assert partition == 0
+        if self.ill:
+            raise KafkaException(error_of(OTHER, KafkaError._FATAL))
         if "transactional.id" in self.settings:
             self.batch.append(value)
             return
         # nobody has said whether it was written
         self.cluster.copy.append(value)
-        on_delivery(error_of(OTHER) if self.cluster.comes_to() else None, None)
+        told = self.cluster.comes_to()
+        if told == FATAL:
+            self.ill = told
+        on_delivery(error_of(told) if told else None, None)
 
     def flush(self, _timeout):
         pass
@@ -197,9 +204,40 @@ def test_with_transactions_each_record_is_there_once_and_in_order(calls):
 def test_at_least_once_each_record_is_there(calls):
     cluster = copied_by(calls, NO_IDEMPOTENCE)
     assert set(cluster.copy) == set(ALL)
-    again = [words for words in cluster.told if words[0] == "again"]
+    again = [words for words in cluster.told if words[0] != "committed"]
     assert (len(cluster.copy) > RECORDS) is bool(again)
-    assert cluster.producers[0].settings["enable.idempotence"] is False
+    assert {each.settings["enable.idempotence"] for each in cluster.producers} == {False}
+
+
+@pytest.mark.parametrize("plain", [None, NO_IDEMPOTENCE])
+@given(CALLS)
+def test_after_an_error_nobody_goes_on_at_once(plain, calls):
+    """Else what fails at once fails a hundred thousand times a second, each time with a word by the pipe."""
+    cluster = copied_by(calls, plain)
+    assert cluster.pauses >= sum(words[0] != "committed" for words in cluster.told)
+
+
+@pytest.mark.parametrize(
+    "calls, producers, told",
+    [
+        ([OTHER], 1, ["again"]),
+        ([FATAL], 2, ["renewed"]),
+        # none of a batch gets out behind it
+        (["", FATAL], 2, ["renewed"]),
+    ],
+)
+def test_a_producer_that_can_never_go_on_is_followed_by_another(calls, producers, told):
+    """As an idempotent one that has lost its place."""
+    cluster = copied_by(calls, {"enable.idempotence": True})
+    assert len(cluster.producers) == producers and set(cluster.copy) == set(ALL)
+    assert [words[0] for words in cluster.told if words[0] != "committed"] == told
+
+
+def test_what_was_done_about_errors_is_counted_with_the_first_of_each():
+    mended = Mended()
+    for done, error in (("again", "a"), ("renewed", "b"), ("again", "c")):
+        mended.note(done, error)
+    assert mended.told() == [["again", 2, "a"], ["renewed", 1, "b"]]
 
 
 @pytest.mark.parametrize(

@@ -634,7 +634,12 @@ MEASURED = {
     ),
     "exactly_once": (
         (replace(GROUPS[0], name="x-transactional"), replace(REPEATED, name="x-plain")),
-        {"kinds": ["transactional", "plain"], "aborted": 20, "batch": 20},
+        {
+            "kinds": ["transactional", "plain"],
+            "errors": [[], []],
+            "aborted": 20,
+            "batch": 20,
+        },
     ),
     "copies_leader_killed": (
         (
@@ -648,7 +653,8 @@ MEASURED = {
                 {
                     "kind": kind,
                     "commits": 40,
-                    "errors": [["aborted", "why"], ["renewed", "why"], ["aborted", "why"]],
+                    "last_commit_ms": 2100,
+                    "errors": [["aborted", 2, "why"], ["renewed", 1, "another"]],
                     "trouble": "",
                     "pauses": [[90, 1400], [1500, 2100]],
                 }
@@ -994,11 +1000,19 @@ def test_programs_that_copy_are_told_with_what_they_did_about_errors():
     assert (
         "with transactions: 0 lost, 0 twice, no commit for 1.3 s; aborted 2 times" in row.observed
     )
-    assert "began with a new producer 1 time" in row.observed
+    assert "began with a new producer 1 time, first after another" in row.observed
     assert "at least once: 0 lost, 3 twice" in row.observed and "7 aborted ones" in row.observed
     assert row.pause_ms == 1310 and "; 3 twice" not in row.observed and "delay" not in row.observed
     # before the fault: what a load that has just begun does
     assert judged(play, "kafka-1", seen, 1450, PASSED).pause_ms == 600
+
+
+def test_processes_that_copy_are_told_with_what_they_did_about_errors():
+    play, seen = good("exactly_once")
+    seen = numbers(errors=[[], [["again", 900, "why"]]])(seen)
+    row = judged(play, "kafka-1", seen, 100, PASSED)
+    assert "twice; wrote again 900 times, first after why" in row.observed
+    assert "wrote again" not in row.observed.split("plain:")[0]
 
 
 @pytest.mark.parametrize("fault_ms", [-5000, 100, 190, 201, 650, 5000])
