@@ -351,3 +351,29 @@ def test_members_of_either_quorum_go_and_come_by_the_same_names(role):
         )
     }
     assert asked == {"_gate", "_stop", "_turn", "_drill_stopped"} and asked <= told
+
+
+@pytest.mark.parametrize("role", ["kafka", "flow_validation"])
+@pytest.mark.parametrize(
+    "host, connection, expected",
+    [
+        ("localhost", "local", "/elsewhere/.ansible_async"),
+        # a name of the inventory for the machine of the playbook
+        ("desk", "local", "/elsewhere/.ansible_async"),
+        ("desk", "ansible.builtin.local", "/elsewhere/.ansible_async"),
+        ("desk", "ssh", "~/.ansible_async"),
+        # where a group has the variable that the host is not in, the default is what is evaluated for it
+        ("localhost", "ssh", "~/.ansible_async"),
+        ("desk", None, "~/.ansible_async"),
+    ],
+)
+def test_jobs_beside_a_playbook_are_below_its_home_only_where_it_runs(
+    monkeypatch, role, host, connection, expected
+):
+    """Ansible begins them below HOME, and asks for them below the account's home; and so it does elsewhere, by ssh."""
+    monkeypatch.setenv("HOME", "/elsewhere")
+    monkeypatch.delenv("ANSIBLE_ASYNC_DIR", raising=False)
+    given = {"kafka_admin_host": host, **({"ansible_connection": connection} if connection else {})}
+    assert evaluated(role, "ansible_async_dir", given).strip() == expected
+    monkeypatch.setenv("ANSIBLE_ASYNC_DIR", "/var/jobs")
+    assert evaluated(role, "ansible_async_dir", given).strip() == "/var/jobs"
