@@ -304,7 +304,7 @@ def test_a_topic_with_remote_storage_may_be_larger_than_the_brokers_disks_say(
 @pytest.mark.parametrize(("stamped", "open_"), [("CreateTime", True), ("LogAppendTime", False)])
 def test_a_judge_whose_clock_is_behind_accuses_no_broker(monkeypatch, stamped, open_):
     settings = {**KEPT, "retention.ms": "3600000"}
-    asked = SimpleNamespace(effective_config=lambda _topic, _names: settings)
+    asked = SimpleNamespace(**all_apply(settings))
     monkeypatch.setattr(judge.room, "sizes", lambda *_more: {0: 10})
     minutes_ago = datetime.now(timezone.utc) - timedelta(minutes=53)
     plan = plan_of(
