@@ -38,6 +38,9 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.declared im
     state_lines,
     state_variables,
 )
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.quorum import (
+    cut_off,
+)
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.rolling.ensemble import (
     ensemble_plan,
 )
@@ -213,6 +216,7 @@ class FilterModule:
             "unit_sandbox": unit_sandbox,
             "unit_word": unit_word,
             "unmended": unmended,
+            "voters_cut_off": cut_off,
             "what_started": what_started,
             "zookeeper_cfg": zookeeper_cfg,
             "zookeeper_connect": zookeeper_connect,

@@ -62,6 +62,10 @@ options:
     description: Seconds that a connection may take to come about.
     type: float
     default: 5
+  retry_seconds:
+    description: For so long what is not reached is tried again.
+    type: float
+    default: 0
 attributes:
   check_mode:
     description: It changes nothing anyway.
@@ -93,16 +97,27 @@ problems:
   sample:
     - "[reach.port] kafka-2: listener INTERNAL of kafka-1=10.0.0.11:9091: timed out. Remedy: let this host through firewall and port mapping, or correct
       `advertised` and `port`."
+unreached:
+  description: Names of the other hosts that these are about, in the same order.
+  returned: always
+  type: list
+  elements: str
+  sample: [kafka-1]
 """
 
+import functools
 from concurrent.futures import ThreadPoolExecutor
+from typing import Any, Mapping, Tuple
 
 from ansible.module_utils.basic import AnsibleModule
 
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.cluster.seen_from import (
     before_start,
 )
-from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.stand_in import tried
+from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.stand_in import (
+    tried,
+    tried_for,
+)
 
 ATTEMPT = dict(
     name=dict(type="str", required=True),
@@ -118,6 +133,7 @@ ARGUMENTS = dict(
     host=dict(type="str", required=True),
     attempts=dict(type="list", elements="dict", required=True, options=ATTEMPT),
     timeout=dict(type="float", default=5),
+    retry_seconds=dict(type="float", default=0),
 )
 
 
@@ -125,25 +141,20 @@ def main() -> None:
     """Try all at once, judge, return."""
     module = AnsibleModule(argument_spec=ARGUMENTS, supports_check_mode=True)
     attempts, timeout = module.params["attempts"], module.params["timeout"]
+
+    def seen(each: Mapping[str, Any]) -> Tuple[Mapping[str, Any], str, str]:
+        where = (each["name"], each["address"], each["port"], timeout)
+        attempt = functools.partial(tried, *where, each["runs"], each["authorities"])
+        return (each, *tried_for(attempt, module.params["retry_seconds"]))
+
     with ThreadPoolExecutor(max(1, min(32, len(attempts)))) as pool:
-        seen = list(
-            pool.map(
-                lambda each: (
-                    each,
-                    *tried(
-                        each["name"],
-                        each["address"],
-                        each["port"],
-                        timeout,
-                        each["runs"],
-                        each["authorities"],
-                    ),
-                ),
-                attempts,
-            )
-        )
-    problems = before_start(module.params["host"], seen)
-    module.exit_json(changed=False, problems=[each.line() for each in problems])
+        found = list(pool.map(seen, attempts))
+    problems = before_start(module.params["host"], found)
+    module.exit_json(
+        changed=False,
+        problems=[each.line() for each in problems],
+        unreached=[each["name"] for each, step, _words in found if step],
+    )
 
 
 if __name__ == "__main__":

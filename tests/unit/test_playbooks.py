@@ -545,6 +545,43 @@ def test_a_run_for_one_broker_leaves_other_clusters_alone(
 
 
 @pytest.mark.parametrize(
+    "restarted, trying",
+    [
+        (["a1"], {"a1", "a2"}),
+        (["b2"], {"b1", "b2"}),
+        (["a1", "b1"], {"a1", "a2", "b1", "b2"}),
+        # a broker that does not vote
+        (["a3"], set()),
+    ],
+)
+def test_only_voters_of_a_cluster_in_which_one_has_restarted_try_each_other(restarted, trying):
+    plays = DataLoader().load_from_file(
+        str(ROOT / "playbooks" / "phases" / "run.yml"), trusted_as_template=True
+    )
+    (play,) = [each for each in plays if each["name"].startswith("See that voters which have")]
+    conditions = play["tasks"][-1]["when"]
+    found = set()
+    for host in ("a1", "a2", "a3", "b1", "b2"):
+        variables = {
+            **play["vars"],
+            "inventory_hostname": host,
+            "kafka_cluster_name": host[0].upper(),
+            "groups": {"kafkaops_kafka_restarted": restarted},
+            "kafkaops_preflight": {
+                "voters": {
+                    name.upper(): {"stay": [{"host": f"{name}1"}, {"host": f"{name}2"}]}
+                    for name in "ab"
+                }
+            },
+        }
+        told = Templar(loader=DataLoader(), variables=variables)
+        listed = conditions if isinstance(conditions, list) else [conditions]
+        if all(told.evaluate_conditional(each) for each in listed):
+            found.add(host)
+    assert found == trying
+
+
+@pytest.mark.parametrize(
     "staged, named",
     [
         ({"zookeeper_staged": {"running": False, "deployed": True}}, "playbooks/start.yml"),

@@ -238,6 +238,33 @@ def _ids(ids: Collection[int]) -> str:
     return ", ".join(map(str, sorted(ids))) or "none"
 
 
+def cut_off(
+    unreached: Collection[str],
+    voters: Collection[str],
+    reached: Collection[str],
+    restarted: Collection[str] = (),
+    keep_up: Optional[Collection[str]] = None,
+    is_reached: bool = True,
+) -> List[str]:
+    """Voters for whose sake another one, which is not among `reached`, may not restart; all by their hosts, sorted.
+
+    `unreached`: those that it has tried in vain, though they ran; `restarted`: in this run; `keep_up`: by the quorum's
+    account, None where nobody tells; `is_reached`: whether one of the others reaches it.
+
+    | it                                                         | for the sake of               |
+    |------------------------------------------------------------|-------------------------------|
+    | is reached by nobody: its restart may be the cure          | nobody                        |
+    | does not reach one that has restarted, or that keeps up    | that one: only its port fails |
+    | is no majority with those that it reaches                  | all of them                   |
+    | does not reach others: they have died, or end at each start| nobody: the gate counts them  |
+    """
+    if not is_reached:
+        return []
+    if len(reached) + 1 < len(voters) // 2 + 1:
+        return sorted(unreached)
+    return sorted(set(unreached) & {*restarted, *(keep_up or ())})
+
+
 # ---------------------------------------------------------------- is a voter back
 
 

@@ -16,14 +16,17 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.address
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.findings import found
 from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.members import Member
+from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.tls import OF_CONTROLLERS
 from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.world import (
     Cluster,
     World,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.problem import Problem
 
-# They make another name of the subject of a certificate.
+# They make another name of the subject of a certificate, also where they are for the controllers' listener alone.
 NAMED_BY = ("ssl.principal.mapping.rules", "principal.builder.class")
+# Who is no super user is let in by it, unless an ACL says otherwise.
+LETS_IN = "allow.everyone.if.no.acl.found"
 # They end a name in an argument of kafka-storage.sh format --add-scram.
 NOT_IN_FORMAT = (",", '"', "=", "[", "]")
 
@@ -168,17 +171,23 @@ def _at_the_controllers(cluster: Cluster, member: Member) -> Iterator[Problem]:
 def _by_their_certificates(cluster: Cluster) -> Iterator[Problem]:
     """Nodes that come to the controllers by the subject of a certificate, and are no super users there.
 
-    Where rules make another name of it, or an own builder does, nothing is known.
+    Where rules make another name of it, or an own builder does, nothing is known. A controller that lets in whom no ACL
+    is about turns none away.
     """
     if not cluster.kraft or cluster.controller_protocol != "SSL":
         return
-    asking = [each for each in cluster.controllers if each.get("kafka_authorizer") is True]
+    asking = [
+        each
+        for each in cluster.controllers
+        if each.get("kafka_authorizer") is True and not _lets_in(each)
+    ]
     known = [_principals(each) for each in asking if not _misread(each, "kafka_super_users")]
     named_otherwise = any(
-        key in each.mapping(variable)
+        f"{where}{key}" in each.mapping(variable)
         for each in asking
         for variable in ("kafka_config", "kafka_host_config")
         for key in NAMED_BY
+        for where in ("", OF_CONTROLLERS)
     )
     if not known or named_otherwise:
         return
@@ -194,6 +203,12 @@ def _by_their_certificates(cluster: Cluster) -> Iterator[Problem]:
                 " turn it away",
                 f"add User:{subject}, for controllers and brokers alike",
             )
+
+
+def _lets_in(member: Member) -> bool:
+    """Whether the authorizer of a node lets in whom no ACL is about."""
+    said = {**member.mapping("kafka_config"), **member.mapping("kafka_host_config")}
+    return str(said.get(LETS_IN)).strip().lower() == "true"
 
 
 def _principals(member: Member) -> Set[str]:

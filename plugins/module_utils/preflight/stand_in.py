@@ -17,7 +17,8 @@ import selectors
 import signal
 import socket
 import ssl
-from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple
+import time
+from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Tuple
 
 from ansible_collections.kafkaops.cluster.plugins.module_utils.instance.process import (
     in_background,
@@ -32,6 +33,8 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.network
 from ansible_collections.kafkaops.cluster.plugins.module_utils.waiting import wait_until
 
 GREETING = "kafkaops stands in for"
+# Between two tries of what may be there in a moment.
+RETRY_SECONDS = 1.0
 # Longer than any such line.
 LINE_MAX = 400
 
@@ -187,6 +190,21 @@ def tried(
         return "protocol", "something else answers"
     host, _blank, number = line[len(GREETING) :].strip().rpartition(" ")
     return "listener" if host == name else "broker", f"port {number} of {host} answers"
+
+
+def tried_for(
+    attempt: Callable[[], Tuple[str, str]],
+    seconds: float,
+    clock: Callable[[], float] = time.monotonic,
+    sleep: Callable[[float], None] = time.sleep,
+) -> Tuple[str, str]:
+    """What `attempt` gives, as `tried` does; made again for some seconds as long as a step fails."""
+    deadline = clock() + seconds
+    while True:
+        step, words = attempt()
+        if not step or clock() >= deadline:
+            return step, words
+        sleep(RETRY_SECONDS)
 
 
 def _certified(connection: socket.socket, authorities: str) -> Tuple[str, str]:

@@ -46,6 +46,8 @@ OF_CONTROLLERS = f"listener.name.{CONTROLLER_LISTENER.lower()}."
 DAY_SECONDS = 86400.0
 # Kafka reads PKCS#8 only; "BEGIN RSA PRIVATE KEY" and its like are older forms.
 _KEY = re.compile(r"-----BEGIN (?P<kind>[A-Z0-9 ]*)PRIVATE KEY-----")
+# In values of a subject, where cryptography leaves them as they are.
+_ESCAPED_BY_JAVA = "=#"
 _NOT_PEM = "not PEM text of a"
 _IN_WORDS = frozenset(
     getattr(x509.NameOID, name)
@@ -144,10 +146,13 @@ def _names(certificate: Any) -> List[str]:
 def _subject(certificate: Any) -> str:
     """The subject as Java writes it (RFC 2253), by which Kafka knows whose it is; "" where that is not sure.
 
-    Of other attributes than these Java writes the number and the bytes.
+    Of other attributes than these Java writes the number and the bytes, and it escapes more characters.
     """
     try:
-        if any(each.oid not in _IN_WORDS for each in certificate.subject):
+        if any(
+            each.oid not in _IN_WORDS or set(str(each.value)) & set(_ESCAPED_BY_JAVA)
+            for each in certificate.subject
+        ):
             return ""
         return str(certificate.subject.rfc4514_string())
     except ValueError:

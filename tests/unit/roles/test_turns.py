@@ -191,8 +191,9 @@ def test_a_turn_calls_three_modules():
         each
         for each in tasks_from("kafka", "turn.yml")
         if "__kafka_live_hosts" not in each.get("of", {})
-        # a broker is no voter of a quorum, and does not connect to the others
+        # a broker is no voter of a quorum, and does not connect to the others; a voter asks only where it misses one
         and "kafkaops.cluster.port_probe" not in each
+        and "kafka_voters_reached.unreached" not in str(each.get("when"))
     ]
     (wait,) = [task["block"] for task in turn if "block" in task]
     (waiting,) = [each["ansible.builtin.include_tasks"] for each in wait]
@@ -478,26 +479,47 @@ def test_a_host_that_is_new_to_the_cluster_is_not_waited_for_as_what_ran_last():
         "kafkaops_preflight": {"running": {"kafka": ["a", "elsewhere"]}},
     }
     assert evaluated("kafka", "__kafka_running_now", known) == ["a", "b"]
+    # start_as_before.yml has forgotten that start
+    known["hostvars"]["b"] = {"kafka_turn": {}, "kafka_started_before": True}
+    assert evaluated("kafka", "__kafka_running_now", known) == ["a", "b"]
+
+
+def test_what_starts_as_it_ran_last_is_known_to_run_when_that_start_is_forgotten():
+    (forget,) = [
+        each
+        for each in tasks_from("kafka", "start_as_before.yml")
+        if each["name"] == "Forget the start"
+    ]
+    facts = forget["ansible.builtin.set_fact"]
+    assert facts["kafka_turn"] == {}
+    for turn, expected in (({"running": True}, True), ({}, False), (None, False)):
+        known = {} if turn is None else {"kafka_turn": turn}
+        text = trust_as_template(facts["kafka_started_before"])
+        assert Templar(loader=DataLoader(), variables=known).template(text) is expected
 
 
 @pytest.mark.parametrize(
     ("host", "tried"),
     [
         # those that run: found running, or started since
-        ("c-1", ["c-2", "c-3"]),
-        ("c-2", ["c-1", "c-3"]),
+        ("c-1", ["c-2", "c-3", "c-5"]),
+        ("c-2", ["c-1", "c-3", "c-5"]),
         ("kafka-1", []),
     ],
 )
 def test_a_voter_tries_the_others_that_run(host, tried):
-    names = ["c-1", "c-2", "c-3", "c-4"]
+    names = ["c-1", "c-2", "c-3", "c-4", "c-5"]
     stay = [{"host": each, "id": 1, "address": f"{each}.x.com", "port": 9093} for each in names]
     known = {
         "inventory_hostname": host,
         "kafka_cluster_name": "kafka",
         "kafka_ssl": {"ca": "..."},
         "kafka_config_dir": "/etc/kafka",
-        "hostvars": {**dict.fromkeys(names, {}), "c-3": {"kafka_turn": {"running": True}}},
+        "hostvars": {
+            **dict.fromkeys(names, {}),
+            "c-3": {"kafka_turn": {"running": True}},
+            "c-5": {"kafka_turn": {}, "kafka_started_before": True},
+        },
         "kafkaops_preflight": {
             "quorums": {host: {"protocol": "SASL_SSL"}},
             "voters": {"kafka": {"stay": stay}},
@@ -512,6 +534,98 @@ def test_a_voter_tries_the_others_that_run(host, tried):
     known["kafkaops_preflight"]["quorums"] = {host: {"protocol": "PLAINTEXT"}}
     found = evaluated("kafka", "__kafka_voters_to_reach", known)
     assert {each["authorities"] for each in found} <= {""}
+
+
+def between(names, missed, **known):
+    """What c-1 knows once it has tried the others and missed some."""
+    stay = [
+        {"host": each, "id": int(each[2:]), "address": each, "port": 9093, "broker": False}
+        for each in names
+    ]
+    return {
+        "inventory_hostname": "c-1",
+        "ansible_play_hosts": names,
+        "groups": {},
+        "kafka_cluster_name": "kafka",
+        "hostvars": dict.fromkeys(names, {}),
+        "kafka_voters_reached": {"unreached": missed},
+        "kafkaops_preflight": {
+            "quorums": {"c-1": {"protocol": "PLAINTEXT"}},
+            "voters": {"kafka": {"stay": stay}},
+            "running": {"kafka": names},
+        },
+        **known,
+    }
+
+
+def account(*keep_up):
+    return {
+        "kafka_voters_account": {
+            "quorum": {
+                "voters": [{"id": each, "keeps_up": each in keep_up} for each in range(1, 4)]
+            }
+        }
+    }
+
+
+@pytest.mark.parametrize(
+    ("known", "expected"),
+    [
+        ({}, []),
+        (account(1, 2), []),
+        (account(1, 2, 3), ["c-3"]),
+        # skipped, or no broker answers
+        ({"kafka_voters_account": {"skipped": True}}, []),
+        ({"groups": {"kafkaops_kafka_restarted": ["c-3"]}}, ["c-3"]),
+        ({"hostvars": {"c-1": {}, "c-2": {}, "c-3": {"kafka_turn": {"changed": True}}}}, ["c-3"]),
+        ({**account(1, 2, 3), "kafka_voter_reached_by": {"results": [{"unreached": ["c-1"]}]}}, []),
+        (
+            {
+                **account(1, 2, 3),
+                "kafka_voter_reached_by": {"results": [{"unreached": ["c-1"]}, {"unreached": []}]},
+            },
+            ["c-3"],
+        ),
+        # nobody could try
+        (
+            {**account(1, 2, 3), "kafka_voter_reached_by": {"results": [{"unreachable": True}]}},
+            ["c-3"],
+        ),
+    ],
+)
+def test_for_whose_sake_a_voter_is_refused_its_turn(known, expected):
+    known = between(["c-1", "c-2", "c-3"], ["c-3"], **known)
+    assert evaluated("kafka", "__kafka_voters_cut_off", known) == expected
+
+
+@pytest.mark.parametrize(
+    ("accepted", "everything"), [([], False), ("a,b", False), (["all"], True), ("a, all", True)]
+)
+def test_who_accepts_that_all_is_away_needs_no_other_voter(accepted, everything):
+    known = {"kafka_accept_unavailable": accepted}
+    assert evaluated("kafka", "__kafka_accepts_all", known) is everything
+
+
+@pytest.mark.parametrize(
+    ("tries", "missed"),
+    [
+        ({"c-2": ["c-1"], "c-3": ["c-1"]}, True),
+        ({"c-2": ["c-1", "c-3"], "c-3": []}, False),
+        # not of this run
+        ({"c-2": ["c-1"], "c-3": None}, True),
+        ({"c-2": None, "c-3": None}, False),
+    ],
+)
+def test_the_turn_of_a_voter_that_the_others_miss_comes_first(tries, missed):
+    facts = {
+        each: {} if one is None else {"kafka_voters_tried": {"unreached": one}}
+        for each, one in tries.items()
+    }
+    known = between(["c-1", "c-2", "c-3"], [], hostvars={"c-1": {}, **facts})
+    assert evaluated("kafka", "__kafka_voter_is_missed", known) is missed
+    steps = {each["name"]: each for each in tasks_from("kafka", "start_together.yml")}
+    noted = steps["Note what decides the order of the turns"]["ansible.builtin.set_fact"]
+    assert "and not __kafka_voter_is_missed" in noted["__kafka_turn"]["healthy"]
 
 
 def test_voters_are_tried_before_one_of_them_stops_and_after_the_last_turn():

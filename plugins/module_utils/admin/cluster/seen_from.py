@@ -133,9 +133,10 @@ BEFORE_START = {**_STEPS, "broker": _BROKER, "listener": _LISTENER}
 _VOTER = Wrong(
     check="voters.unreachable",
     remedy="correct kafka_controller_bind, kafka_address, the certificate or a firewall there, since no election comes"
-    " about with voters that do not reach each other; where that host has to restart for it, run playbooks/site.yml"
-    " --limit HOST; then run this again, it goes on from here; where no controller leads any more, run"
-    " playbooks/stop.yml, then playbooks/site.yml, which starts all together",
+    " about with voters that do not reach each other; then run the same command again: where that host has to restart"
+    " for it, its turn comes first (or --limit HOST, where the playbook takes it); where no controller leads any more,"
+    " run playbooks/stop.yml, then playbooks/site.yml, which starts all together; -e kafka_accept_unavailable=all goes"
+    " on without them",
 )
 # What is not a fault where a listener is for others, elsewhere.
 _ELSEWHERE = ("reach.name", "reach.port")

@@ -15,6 +15,7 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.quorum impo
     Quorum,
     Replica,
     Return,
+    cut_off,
     held_back,
     other_voters,
     quorum_of,
@@ -220,3 +221,41 @@ def test_an_answer_of_kafka_becomes_a_quorum():
     assert quorum_of({**answer, "leader_id": -1}).to_dict()["leader"] is None
     with pytest.raises(ValueError, match="NotLeader"):
         quorum_of({**answer, "error": "NotLeaderOrFollowerError"})
+
+
+FIVE = ("c-1", "c-2", "c-3", "c-4", "c-5")
+
+
+@pytest.mark.parametrize(
+    ("voters", "unreached", "known", "expected"),
+    [
+        (FIVE[:1], [], {}, []),
+        (FIVE[:3], [], {}, []),
+        # it has died since, or ends at each start: the gate goes on, or waits for it
+        (FIVE, ["c-5"], {"keep_up": FIVE[:4]}, []),
+        (FIVE[:3], ["c-3"], {"keep_up": FIVE[:2]}, []),
+        # nobody tells
+        (FIVE, ["c-5"], {}, []),
+        # it fetches, and is not reached
+        (FIVE, ["c-5"], {"keep_up": FIVE}, ["c-5"]),
+        (FIVE[:3], ["c-3"], {"keep_up": FIVE[:3]}, ["c-3"]),
+        # a restart of this run has done that, whatever the quorum says
+        (FIVE, ["c-4", "c-5"], {"restarted": ["c-4"], "keep_up": FIVE[:3]}, ["c-4"]),
+        (FIVE[:3], ["c-2"], {"restarted": ["c-2"]}, ["c-2"]),
+        # no election would come about
+        (FIVE[:3], ["c-3", "c-2"], {}, ["c-2", "c-3"]),
+        (FIVE[:2], ["c-2"], {"keep_up": ["c-1"]}, ["c-2"]),
+        # it is the one that shall be mended
+        (FIVE[:3], ["c-2"], {"keep_up": FIVE[:3], "is_reached": False}, []),
+        (FIVE[:3], ["c-2", "c-3"], {"restarted": ["c-2"], "is_reached": False}, []),
+    ],
+)
+def test_for_whose_sake_a_voter_may_not_restart(voters, unreached, known, expected):
+    """As c-1 sees it."""
+    reached = [each for each in voters if each not in ("c-1", *unreached)]
+    assert cut_off(unreached, voters, reached, **known) == expected
+
+
+def test_voters_that_were_down_before_count_for_no_majority():
+    assert cut_off(["c-2"], FIVE, ["c-3"]) == ["c-2"]
+    assert cut_off([], FIVE, []) == [], "they are none that it has tried"

@@ -27,6 +27,7 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.stand_i
     end,
     stand_in,
     tried,
+    tried_for,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.waiting import wait_until
 from tests.local.certificates import make_certificates
@@ -352,7 +353,33 @@ def test_a_voter_that_is_not_reached_has_a_remedy_of_its_own():
     assert found.line().startswith(
         "[voters.unreachable] c-2: the controller's port of c-1=c-1.x.com:9093: Connection refused."
     )
-    assert "--limit c-1;" in found.remedy and "kafka_controller_bind" in found.remedy
+    assert "--limit c-1," in found.remedy and "kafka_controller_bind" in found.remedy
+    assert "kafka_accept_unavailable=all" in found.remedy
+    # Others than site.yml change voters, and refuse it until they have ended.
+    assert "run the same command again" in found.remedy
+
+
+@pytest.mark.parametrize(
+    ("answers", "seconds", "expected", "slept"),
+    [
+        (["port", "port", ""], 10, ("", ""), 2),
+        (["port"] * 20, 3, ("port", "no"), 3),
+        (["port", ""], 0, ("port", "no"), 0),
+        ([""], 10, ("", ""), 0),
+    ],
+)
+def test_a_lost_moment_is_tried_again(answers, seconds, expected, slept):
+    now = [0.0]
+    left = iter(answers)
+
+    def attempt():
+        step = next(left)
+        return step, "no" if step else ""
+
+    def sleep(some):
+        now[0] += some
+
+    assert tried_for(attempt, seconds, lambda: now[0], sleep) == expected and now[0] == slept
 
 
 @pytest.mark.parametrize(

@@ -220,6 +220,19 @@ def test_the_certificate_of_a_controller_is_for_its_address(
         (["User:CN=one"], {}, False),
         # what the nodes are called then is not known
         (["User:admin"], {"ssl.principal.mapping.rules": "RULE:^CN=(.*)$/$1/"}, False),
+        (
+            ["User:admin"],
+            {f"{tls.OF_CONTROLLERS}ssl.principal.mapping.rules": "RULE:^CN=(.*)$/$1/"},
+            False,
+        ),
+        (
+            ["User:admin"],
+            {"listener.name.inside.ssl.principal.mapping.rules": "RULE:^CN=(.*)$/$1/"},
+            True,
+        ),
+        # they are let in all the same
+        (["User:admin"], {"allow.everyone.if.no.acl.found": True}, False),
+        (["User:admin"], {"allow.everyone.if.no.acl.found": "false"}, True),
         # the brokers come by name and password
         (["User:admin"], {"protocol": "SASL_SSL"}, False),
     ],
@@ -252,3 +265,6 @@ def test_a_subject_that_java_writes_otherwise_is_not_compared():
     unit = x509.NameAttribute(names.ORGANIZATIONAL_UNIT_NAME, "ops")
     assert subject(unit, one) == "CN=one\\, two,OU=ops"
     assert subject(one, x509.NameAttribute(names.EMAIL_ADDRESS, "a@b.c")) == ""
+    # Java 17: CN=one\\, two,O=a\\=b and O=a \\#1
+    for value in ("a=b", "a #1"):
+        assert subject(x509.NameAttribute(names.ORGANIZATION_NAME, value), one) == ""

@@ -12,6 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin import quorum as controllers
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.client.until_quiet import (
+    until_quiet,
+)
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.model import (
     Broker,
     ConfigEntry,
@@ -532,6 +535,27 @@ def test_a_look_that_hangs_is_a_hole_in_the_quiet_time():
     assert (
         Slow((0, GOOD)).wait(quiet=3).waited_seconds < 12
     ), "where each look takes long, none hangs"
+
+
+def test_a_quick_look_that_found_something_is_no_measure_of_those_that_find_nothing():
+    """One that is without a quorum of ZooKeeper, or of the controllers, asks for nothing else."""
+    now, looks = [0.0], []
+
+    def look(_client):
+        looks.append(now[0])
+        now[0] += 0.05 if len(looks) == 1 else 1.5
+        return ["nobody serves"] if len(looks) == 1 else []
+
+    def sleep(seconds):
+        now[0] += seconds
+
+    def failed(reasons, _seconds):
+        return Problem("gate.waiting", "; ".join(reasons), "", ("kafka",))
+
+    waited = until_quiet(
+        lambda: World((0, GOOD)), look, lambda _client: [], failed, 5.0, 60.0, lambda: now[0], sleep
+    )
+    assert waited.seconds < 12
 
 
 def test_while_replicas_join_the_gate_goes_on_waiting():
