@@ -199,12 +199,15 @@ def tried_for(
     sleep: Callable[[float], None] = time.sleep,
 ) -> Tuple[str, str]:
     """What `attempt` gives, as `tried` does; made again for some seconds as long as a step fails."""
-    deadline = clock() + seconds
-    while True:
-        step, words = attempt()
-        if not step or clock() >= deadline:
-            return step, words
-        sleep(RETRY_SECONDS)
+    last = ("", "")
+
+    def reached() -> bool:
+        nonlocal last
+        last = attempt()
+        return not last[0]
+
+    wait_until(reached, seconds, clock, sleep, RETRY_SECONDS)
+    return last
 
 
 def _certified(connection: socket.socket, authorities: str) -> Tuple[str, str]:

@@ -586,16 +586,20 @@ def account(*keep_up):
             },
             ["c-3"],
         ),
-        # nobody could try
-        (
-            {**account(1, 2, 3), "kafka_voter_reached_by": {"results": [{"unreachable": True}]}},
-            ["c-3"],
-        ),
+        # nobody has tried
+        ({**account(1, 2, 3), "kafka_voter_reached_by": {"skipped": True}}, ["c-3"]),
     ],
 )
 def test_for_whose_sake_a_voter_is_refused_its_turn(known, expected):
     known = between(["c-1", "c-2", "c-3"], ["c-3"], **known)
     assert evaluated("kafka", "__kafka_voters_cut_off", known) == expected
+
+
+@pytest.mark.parametrize(("missed", "trying"), [(["c-3"], ["c-2"]), (["c-2", "c-3"], ["c-1"])])
+def test_only_hosts_that_are_up_are_asked_whether_they_reach_a_voter(missed, trying):
+    """One that has died would end the play without a word, ignore_unreachable or not."""
+    known = between(["c-1", "c-2", "c-3"], missed)
+    assert evaluated("kafka", "__kafka_voters_trying_back", known) == trying
 
 
 @pytest.mark.parametrize(
