@@ -16,8 +16,11 @@ KEY = "group.initial.rebalance.delay.ms"
 
 
 def everything_below(folder):
-    """Return all paths below a folder, but for what every run of any playbook may leave: reports."""
-    return [path for path in folder.rglob("*") if "reports" not in path.parts]
+    """Return all paths below a folder, but for what every run of any playbook may leave: reports, and Ansible's own
+    files below HOME, which is `user` here.
+    """
+    kept = {"reports", "user"}
+    return [path for path in folder.rglob("*") if kept.isdisjoint(path.relative_to(folder).parts)]
 
 
 def test_nothing_there(next_offset):
