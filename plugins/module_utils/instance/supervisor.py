@@ -281,7 +281,8 @@ class Supervisor(ServiceManager):
 
     def start(self, name: str) -> None:
         """Start the program without waiting for it to stay up."""
-        self._must(name, "startProcess", name, False, unless=["ALREADY_STARTED"])
+        # SPAWN_ERROR: it has ended already, which whoever waits for it sees, and says why
+        self._must(name, "startProcess", name, False, unless=["ALREADY_STARTED", "SPAWN_ERROR"])
 
     def stop(self, name: str) -> None:
         """Ask for a controlled stop (SIGTERM) without waiting for the exit; another call signals again."""

@@ -4,6 +4,7 @@
 
 import os
 import signal
+import xmlrpc.client
 
 import pytest
 
@@ -75,6 +76,19 @@ def group_of(tmp_path):
     yield make
     for group in made:
         group.close()
+
+
+def test_who_ends_before_supervisord_has_looked_is_no_refusal(tmp_path, monkeypatch):
+    """On a busy machine it is over at once; whoever waits for it says why, with its last lines."""
+
+    def call(_method, *_args):
+        raise xmlrpc.client.Fault(50, "SPAWN_ERROR: watched")
+
+    found = Supervisor(str(tmp_path))
+    monkeypatch.setattr(found, "_call", call)
+    found.start("watched")
+    with pytest.raises(ServiceError, match="SPAWN_ERROR"):
+        found.stop("watched")
 
 
 def test_a_killed_process_comes_back_by_itself(group_of):
